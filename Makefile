@@ -1,0 +1,37 @@
+# The commands of the house. `make help` lists them.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+CARGO ?= cargo
+
+.PHONY: help setup test demo lint doc deny unit docs bench
+
+help: ## List the commands
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-8s %s\n", $$1, $$2 }'
+
+setup: ## Install what building and testing need (Debian packages, both etcd series)
+	scripts/setup
+	scripts/fetch-etcd
+
+test: setup lint doc deny unit ## Everything that CI runs
+
+demo: setup ## Show what Dyad does, on this machine
+	scripts/demo
+
+lint: ## Formatting, and clippy with warnings denied
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+
+doc: ## Build the code's documentation with warnings denied
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked --document-private-items
+
+deny: ## Check licences, sources and duplicate versions of the libraries
+	scripts/deny
+
+unit: ## Unit, table, model and real-etcd tests
+	$(CARGO) test --workspace --locked
+
+docs: ## Rewrite the generated pages (manual, completions, reference)
+	DYAD_UPDATE=1 $(CARGO) test --package dyad --test generated --locked
+
+bench: setup ## Run the benchmarks
+	$(CARGO) bench --workspace --locked

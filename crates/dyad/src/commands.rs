@@ -1,0 +1,47 @@
+//! What each command does. A command gathers, asks, prints; what it asks lives in the libraries.
+
+use serde::Serialize;
+
+use crate::cli::{Cli, Command};
+use crate::exit::Exit;
+use crate::output::{self, Format};
+
+/// Runs the command that was asked for.
+pub fn run(cli: Cli) -> anyhow::Result<Exit> {
+    match cli.command {
+        Command::ExitCodes => exit_codes(cli.output),
+        Command::Completions { shell } => {
+            output::print_data(&crate::generate::completion(shell))?;
+            Ok(Exit::Ok)
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct ExitCodeRow {
+    code: u8,
+    meaning: &'static str,
+}
+
+fn exit_codes(format: Format) -> anyhow::Result<Exit> {
+    let rows: Vec<_> = Exit::TABLE
+        .iter()
+        .map(|(exit, meaning)| ExitCodeRow { code: *exit as u8, meaning })
+        .collect();
+    match format {
+        Format::Text => {
+            let lines: String =
+                rows.iter().map(|row| format!("{:>3}  {}\n", row.code, row.meaning)).collect();
+            output::print_data(&lines)?;
+        }
+        Format::Json => {
+            #[derive(Serialize)]
+            #[serde(rename_all = "camelCase")]
+            struct Body {
+                exit_codes: Vec<ExitCodeRow>,
+            }
+            output::print_json("ExitCodes", Body { exit_codes: rows })?;
+        }
+    }
+    Ok(Exit::Ok)
+}
