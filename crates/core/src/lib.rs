@@ -6,3 +6,4 @@
 
 pub mod dataset;
 pub mod ids;
+pub mod timing;
