@@ -1,6 +1,6 @@
 //! What a node's copy of the data holds, and the class that follows from it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -38,11 +38,39 @@ impl fmt::Display for Class {
     }
 }
 
-/// The raft membership as of one position in the log: who is in it, and who only listens.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// The raft membership as of one position in the log: who is in it, who only listens, and who is gone.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "MembershipLists", into = "MembershipLists")]
 pub struct Membership {
     /// Each member with its learner flag.
     members: BTreeMap<MemberId, bool>,
+    /// The members that were removed up to here. An id that is neither here nor a member was not added yet.
+    removed: BTreeSet<MemberId>,
+}
+
+/// [`Membership`] as it is written: three lists of ids.
+#[derive(Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
+struct MembershipLists {
+    voters: Vec<MemberId>,
+    learners: Vec<MemberId>,
+    removed: Vec<MemberId>,
+}
+
+impl From<MembershipLists> for Membership {
+    fn from(lists: MembershipLists) -> Self {
+        Self::new(lists.voters, lists.learners).with_removed(lists.removed)
+    }
+}
+
+impl From<Membership> for MembershipLists {
+    fn from(membership: Membership) -> Self {
+        Self {
+            voters: membership.voters().collect(),
+            learners: membership.learners().collect(),
+            removed: membership.removed().collect(),
+        }
+    }
 }
 
 /// One committed or uncommitted change of the membership.
@@ -66,7 +94,14 @@ impl Membership {
     ) -> Self {
         let mut members: BTreeMap<_, _> = learners.into_iter().map(|id| (id, true)).collect();
         members.extend(voters.into_iter().map(|id| (id, false)));
-        Self { members }
+        Self { members, removed: BTreeSet::new() }
+    }
+
+    /// The same, with the ids that were removed before.
+    #[must_use]
+    pub fn with_removed(mut self, removed: impl IntoIterator<Item = MemberId>) -> Self {
+        self.removed.extend(removed);
+        self
     }
 
     /// The membership after one more change.
@@ -80,6 +115,7 @@ impl Membership {
             }
             MembershipChange::Remove(id) => {
                 self.members.remove(&id);
+                self.removed.insert(id);
             }
             MembershipChange::Update(_) => {}
         }
@@ -95,6 +131,21 @@ impl Membership {
         self.members.iter().filter(|(_, learner)| !**learner).map(|(id, _)| *id)
     }
 
+    /// All learners, in the order of their ids.
+    pub fn learners(&self) -> impl Iterator<Item = MemberId> + '_ {
+        self.members.iter().filter(|(_, learner)| **learner).map(|(id, _)| *id)
+    }
+
+    /// Whether this id was removed for good.
+    pub fn is_removed(&self, id: MemberId) -> bool {
+        self.removed.contains(&id)
+    }
+
+    /// All ids that were removed for good, in their order.
+    pub fn removed(&self) -> impl Iterator<Item = MemberId> + '_ {
+        self.removed.iter().copied()
+    }
+
     /// All members with their learner flag, in the order of their ids.
     pub fn iter(&self) -> impl Iterator<Item = (MemberId, bool)> + '_ {
         self.members.iter().map(|(id, learner)| (*id, *learner))
@@ -106,19 +157,18 @@ impl Membership {
     }
 
     /// The class if exactly this membership were in force.
-    fn class_of(&self, own: MemberId) -> Class {
+    pub fn class_of(&self, own: MemberId) -> Class {
         match self.is_voter(own) {
-            Some(false) => Class::Learner,
             Some(true) if self.voters().count() == 1 => Class::Alone,
             Some(true) => Class::Pair,
-            // A member that joined and has received nothing yet has an empty log. It was never a voter.
-            None if self.is_empty() => Class::Learner,
-            None => Class::Left,
+            None if self.is_removed(own) => Class::Left,
+            // A member that joined and has not yet received its own addition: it was never a voter.
+            Some(false) | None => Class::Learner,
         }
     }
 }
 
-/// The class by the worst-prefix rule (DESIGN of R2, V5 of its review).
+/// The class by the worst-prefix rule (R2, V5).
 ///
 /// The commit mark on disk may be old, and a change in the tail may or may not be committed. So the class is
 /// the worst over every prefix of the log from the commit mark to the last entry; worst first: `Left`,
@@ -160,7 +210,7 @@ pub struct Raft {
     /// The term of the last hard state.
     pub term: Term,
     /// Whom this member voted for in that term.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(with = "vote", default)]
     pub vote: Option<MemberId>,
     /// The commit mark on disk. It may be older than what was committed.
     pub commit: Index,
@@ -168,6 +218,48 @@ pub struct Raft {
     pub last_index: Index,
     /// Its term.
     pub last_term: Term,
+}
+
+/// `vote` is always written: `"0"` says that this member voted for nobody, as etcd writes it.
+mod vote {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use crate::ids::MemberId;
+
+    #[expect(clippy::ref_option, reason = "serde asks for this signature")]
+    pub(super) fn serialize<S: Serializer>(
+        vote: &Option<MemberId>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        vote.unwrap_or(MemberId(0)).serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<MemberId>, D::Error> {
+        Ok(Some(MemberId::deserialize(deserializer)?).filter(|id| *id != MemberId(0)))
+    }
+}
+
+/// The membership from one position of the log on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Prefix {
+    /// The last entry that is part of this prefix.
+    pub index: Index,
+    /// The membership as of that entry.
+    #[serde(flatten)]
+    pub membership: Membership,
+}
+
+/// How sure the removal of the dataset's own member is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum OwnRemoval {
+    /// It is committed: this member is gone for good, and the rest of the cluster knows it.
+    Committed,
+    /// It is in the log, but nothing on this disk says that it was committed.
+    Uncommitted,
 }
 
 /// What a node's copy of the data holds, read from disk.
@@ -180,24 +272,68 @@ pub struct Dataset {
     pub reason: String,
     /// Whether an etcd runs on it.
     pub live: bool,
-    /// The cluster it belongs to.
+    /// The cluster it belongs to; unknown (`null`) without a readable log.
     pub cluster_id: Option<ClusterId>,
-    /// Whose copy it is.
+    /// Whose copy it is; unknown (`null`) without a readable log.
     pub member_id: Option<MemberId>,
     /// The raft state.
     pub raft: Raft,
     /// The last entry that the key space has applied.
     pub consistent_index: Index,
-    /// The last change of the key space.
+    /// The last change of the key space that the database file holds, as of the consistent index.
     pub revision: Revision,
-    /// The members as of the last entry.
+    /// The members as of the **last entry** of the log: every change that anybody was told of is in it.
+    /// It may be ahead of what was committed; what decisions rest on is in `prefixes`.
     pub members: Vec<Member>,
-    /// The members that were removed for good.
+    /// The members that were removed, as of the last entry.
     pub removed: Vec<MemberId>,
     /// The size of the database file.
     pub db_size_bytes: u64,
     /// What does not fit together, in words.
     pub problems: Vec<String>,
+    /// The membership at the commit mark, then after each change of it behind the mark. The class is the
+    /// worst over these. Empty if the log cannot be read.
+    #[serde(default)]
+    pub prefixes: Vec<Prefix>,
+    /// Whether the own removal is in the log, and how sure it is (V7).
+    #[serde(default)]
+    pub own_removal: Option<OwnRemoval>,
+}
+
+impl Dataset {
+    /// A dataset that holds nothing that could be relied on.
+    pub fn empty(class: Class, reason: impl Into<String>) -> Self {
+        Self {
+            class,
+            reason: reason.into(),
+            live: false,
+            cluster_id: None,
+            member_id: None,
+            raft: Raft::default(),
+            consistent_index: Index(0),
+            revision: Revision(0),
+            members: Vec::new(),
+            removed: Vec::new(),
+            db_size_bytes: 0,
+            problems: Vec::new(),
+            prefixes: Vec::new(),
+            own_removal: None,
+        }
+    }
+
+    /// The membership at the commit mark.
+    pub fn at_commit_mark(&self) -> Option<&Membership> {
+        self.prefixes.first().map(|prefix| &prefix.membership)
+    }
+
+    /// Whether the dataset is a pair whatever part of the tail was committed (V10d): only then may logs be
+    /// compared at rest.
+    pub fn solid_pair(&self) -> bool {
+        let Some(own) = self.member_id else { return false };
+        self.class == Class::Pair
+            && !self.prefixes.is_empty()
+            && self.prefixes.iter().all(|prefix| prefix.membership.class_of(own) == Class::Pair)
+    }
 }
 
 #[cfg(test)]
@@ -247,10 +383,41 @@ mod tests {
         }
     }
 
-    /// A joiner that has received nothing yet is a learner, not a leaver.
+    /// A joiner that has not yet received its own addition is a learner, not a leaver.
     #[test]
-    fn an_empty_log_is_a_learners() {
+    fn who_was_not_added_yet_is_a_learner() {
         assert_eq!(worst_class(ME, [&Membership::default()]), Class::Learner);
+        let before_me = Membership::new([PEER], []);
+        assert_eq!(worst_class(ME, [&before_me]), Class::Learner);
+        assert_eq!(worst_class(ME, [&before_me.with_removed([ME])]), Class::Left);
+    }
+
+    /// V10d: a pair that its tail may have ended is a pair, but not a solid one.
+    #[test]
+    fn a_solid_pair_is_one_at_every_prefix() {
+        let prefix = |index, membership| Prefix { index: Index(index), membership };
+        let pair = Membership::new([ME, PEER], []);
+        let mut dataset = Dataset::empty(Class::Pair, "");
+        dataset.member_id = Some(ME);
+        assert!(!dataset.solid_pair(), "nothing is known of its membership");
+        dataset.prefixes = vec![prefix(7, pair.clone())];
+        assert!(dataset.solid_pair());
+        dataset.prefixes.push(prefix(8, Membership::new([ME], [])));
+        assert!(!dataset.solid_pair());
+        assert_eq!(dataset.at_commit_mark(), Some(&pair));
+    }
+
+    /// What a peer publishes is read back unchanged, and a vote for nobody is written as `"0"`.
+    #[test]
+    fn a_dataset_survives_json() {
+        let mut dataset = Dataset::empty(Class::Left, "removed");
+        dataset.own_removal = Some(OwnRemoval::Committed);
+        let membership = Membership::new([ME], [PEER]).with_removed([MemberId(3)]);
+        dataset.prefixes = vec![Prefix { index: Index(9), membership }];
+        let json = serde_json::to_value(&dataset).unwrap();
+        assert_eq!(json["raft"]["vote"], "0");
+        assert_eq!(json["prefixes"][0]["learners"][0], "2");
+        assert_eq!(serde_json::from_value::<Dataset>(json).unwrap(), dataset);
     }
 
     /// Without any membership to look at there is nothing to rely on.
