@@ -1,0 +1,89 @@
+//! Pacemaker on this node: its state, and the attributes through which the two nodes talk.
+
+use std::time::Duration;
+
+use dyad_cluster::state::{ClusterState, ReadError, startup_fencing};
+use dyad_core::ids::NodeName;
+use dyad_program::{command, output};
+
+/// The tools answer from the local daemons; longer means that one is not well.
+const LIMIT: Duration = Duration::from_secs(5);
+/// The attribute that holds a node's statement. It is private: it never enters the CIB, whose updates at
+/// the wrong moment cost Pacemaker a second, and Pacemaker forgets it when the node leaves.
+const STATEMENT: &str = "dyad-statement";
+
+/// Why Pacemaker's view is not known.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A tool gave no answer.
+    #[error("cannot ask Pacemaker")]
+    Tool(#[from] dyad_program::Error),
+    /// A tool answered something else.
+    #[error("cannot use Pacemaker's answer")]
+    Answer(#[from] ReadError),
+    /// A tool's answer is not XML.
+    #[error("the answer of attrd_updater is not XML")]
+    Malformed(#[from] roxmltree::Error),
+}
+
+/// The state of the cluster.
+pub fn state() -> Result<ClusterState, Error> {
+    let xml = output(&mut command("crm_mon", ["--one-shot", "--output-as=xml"]), "", LIMIT)?;
+    Ok(ClusterState::from_crm_mon(&xml)?)
+}
+
+/// Whether unseen nodes are fenced at start-up.
+pub fn has_startup_fencing() -> Result<bool, Error> {
+    let arguments = ["--query", "--scope", "crm_config"];
+    let xml = output(&mut command("cibadmin", arguments), "", LIMIT)?;
+    Ok(startup_fencing(&xml)?)
+}
+
+/// Publishes this node's statement. When it returns, the local daemon has it and sends it to the peer in
+/// Corosync's total order, the same order in which nodes come and go.
+pub fn publish_statement(text: &str) -> Result<(), Error> {
+    let arguments = ["--private", "--name", STATEMENT, "--update", text];
+    output(&mut command("attrd_updater", arguments), "", LIMIT)?;
+    Ok(())
+}
+
+/// What each node has published, as this node's daemon knows it.
+pub fn statements() -> Result<Vec<(NodeName, String)>, Error> {
+    let arguments = ["--query", "--all", "--name", STATEMENT, "--output-as=xml"];
+    let finished = dyad_program::run(&mut command("attrd_updater", arguments), "", LIMIT)?;
+    // A name that nobody has set yet is an error to the tool and an empty list to us.
+    if !finished.success() && !finished.stdout.contains("<pacemaker-result") {
+        return Ok(Vec::new());
+    }
+    parse_attributes(&finished.stdout)
+}
+
+fn parse_attributes(xml: &str) -> Result<Vec<(NodeName, String)>, Error> {
+    let document = roxmltree::Document::parse(xml)?;
+    let values = document
+        .descendants()
+        .filter(|element| element.has_tag_name("attribute"))
+        .filter(|element| element.attribute("name") == Some(STATEMENT))
+        .filter_map(|element| Some((element.attribute("host")?, element.attribute("value")?)))
+        .filter(|(_, value)| !value.is_empty())
+        .map(|(host, value)| (NodeName::from(host), value.to_owned()))
+        .collect();
+    Ok(values)
+}
+
+/// How much this node wants to be promoted; `None` withdraws it.
+pub fn set_promotion_score(score: Option<u32>) -> Result<(), Error> {
+    let score = score.map(|score| score.to_string());
+    let arguments: Vec<&str> = match &score {
+        Some(score) => vec!["--promotion", "--lifetime", "reboot", "--update", score],
+        None => vec!["--promotion", "--lifetime", "reboot", "--delete"],
+    };
+    output(&mut command("crm_attribute", arguments), "", LIMIT)?;
+    Ok(())
+}
+
+/// Tells Pacemaker that a node is down, on a person's word.
+pub fn confirm_down(node: &NodeName) -> Result<(), Error> {
+    output(&mut command("stonith_admin", ["--confirm", &node.0]), "", LIMIT)?;
+    Ok(())
+}

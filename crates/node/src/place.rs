@@ -1,0 +1,84 @@
+//! Where a node keeps what.
+
+use std::path::{Path, PathBuf};
+
+/// The directories of a node. Tests put them elsewhere.
+#[derive(Debug, Clone)]
+pub struct Place {
+    /// The configuration: `/etc/dyad`.
+    pub config: PathBuf,
+    /// What a reboot must lose: `/run/dyad`. Eligibility lives here.
+    pub runtime: PathBuf,
+    /// The decision log: `/var/log/dyad`.
+    pub log: PathBuf,
+}
+
+impl Default for Place {
+    fn default() -> Self {
+        Self {
+            config: "/etc/dyad".into(),
+            runtime: "/run/dyad".into(),
+            log: "/var/log/dyad".into(),
+        }
+    }
+}
+
+impl Place {
+    /// The description of the pair, the same on both nodes.
+    pub fn pair_file(&self) -> PathBuf {
+        self.config.join("pair.json")
+    }
+
+    /// The arguments of the local etcd, written before each start.
+    pub fn etcd_environment(&self) -> PathBuf {
+        self.runtime.join("etcd.env")
+    }
+
+    /// Held by whoever decides and acts on this node.
+    pub fn lock(&self) -> PathBuf {
+        self.runtime.join("lock")
+    }
+}
+
+/// What lies beside the data, on the same file system: marks, records, copies moved aside.
+#[derive(Debug, Clone)]
+pub struct BesideData {
+    directory: PathBuf,
+}
+
+impl BesideData {
+    /// Beside the data in this etcd data directory.
+    pub fn new(data_dir: &Path) -> Self {
+        Self { directory: data_dir.join("dyad") }
+    }
+
+    /// The directory itself.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// The take-over mark.
+    pub fn take_over_mark(&self) -> PathBuf {
+        self.directory.join("take-over.json")
+    }
+
+    /// The yield mark.
+    pub fn yield_mark(&self) -> PathBuf {
+        self.directory.join("yield.json")
+    }
+
+    /// The newest log position that was seen of the peer.
+    pub fn peer_memory(&self) -> PathBuf {
+        self.directory.join("peer-memory.json")
+    }
+
+    /// The own log position at the last orderly stop.
+    pub fn stop_record(&self) -> PathBuf {
+        self.directory.join("stopped-at.json")
+    }
+
+    /// Datasets that were moved aside.
+    pub fn aside(&self) -> PathBuf {
+        self.directory.join("aside")
+    }
+}

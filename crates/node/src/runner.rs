@@ -1,0 +1,44 @@
+//! What runs etcd: a small trait with two implementations, a systemd service and a podman container.
+
+mod podman;
+mod systemd;
+
+use std::time::Duration;
+
+pub use podman::Podman;
+pub use systemd::Systemd;
+
+/// A start returns when the process exists; it does not wait for a leader.
+const START_LIMIT: Duration = Duration::from_secs(20);
+/// etcd is given this long to end by itself; then it is killed.
+const STOP_LIMIT: Duration = Duration::from_secs(30);
+/// Looking at the state.
+const LOOK_LIMIT: Duration = Duration::from_secs(5);
+
+/// Why etcd could not be started, stopped or looked at.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A tool failed.
+    #[error("cannot {step} etcd")]
+    Tool {
+        /// What was tried.
+        step: &'static str,
+        /// Why not.
+        source: dyad_program::Error,
+    },
+    /// It was told to stop and still runs.
+    #[error("etcd was told to stop and still runs")]
+    StillRuns,
+}
+
+/// Something that runs etcd on this node. Its arguments are in an environment file that is written before
+/// each start.
+pub trait Runner {
+    /// Starts it, if it does not run. Returns when the process exists.
+    fn start(&self) -> Result<(), Error>;
+    /// Stops it, if it runs. Returns when the process is gone for certain: a stop that cannot be confirmed
+    /// is an error.
+    fn stop(&self) -> Result<(), Error>;
+    /// Whether a process exists. What cannot be seen is an error, never "no".
+    fn is_running(&self) -> Result<bool, Error>;
+}
