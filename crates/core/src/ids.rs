@@ -141,6 +141,12 @@ name!(
     BootId
 );
 
+name!(
+    /// One Corosync membership, as Corosync names it (the ring id). It changes whenever a node comes or
+    /// goes, and never comes back.
+    RingId
+);
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,6 +4,36 @@
 //! decision and its reason come out. What is true of a pair stands here once, with the number of its rule
 //! in `ARCHITECTURE.md`.
 
+/// Whether a rule is deliberately broken, for checking the checker. Constantly `false` in every shipped build.
+#[cfg(not(feature = "broken-variants"))]
+macro_rules! broken {
+    ($facts:expr, $variant:ident) => {{
+        let _: &crate::Facts = $facts;
+        false
+    }};
+}
+/// Whether a rule is deliberately broken, for checking the checker.
+#[cfg(feature = "broken-variants")]
+macro_rules! broken {
+    ($facts:expr, $variant:ident) => {
+        $facts.broken == Some(crate::broken::Broken::$variant)
+    };
+}
+
+#[cfg(feature = "broken-variants")]
+pub mod broken;
 pub mod dataset;
+mod decide;
+pub mod decision;
+pub mod facts;
 pub mod ids;
+mod proof;
+mod rules;
+mod standing;
+pub mod statement;
 pub mod timing;
+
+pub use decide::decide;
+pub use decision::{Action, Decision};
+pub use facts::Facts;
+pub use statement::Statement;

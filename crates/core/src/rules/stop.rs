@@ -1,0 +1,60 @@
+//! R7: leave cleanly.
+
+use super::Verdict;
+use crate::dataset::Class;
+use crate::decision::{Action, Rule};
+use crate::facts::{EtcdState, Facts, Request};
+use crate::ids::NodeName;
+use crate::standing::Standing;
+use crate::statement::EtcdWord;
+
+/// A stop or a demotion.
+pub(crate) fn stop(facts: &Facts, standing: &Standing) -> Verdict {
+    if !facts.etcd_runs() {
+        return Verdict::nothing(Rule::R7, "etcd is at rest");
+    }
+    let led = matches!(facts.etcd.state, EtcdState::Leader | EtcdState::Follower);
+    if !led {
+        return plain("no leader: nothing can be removed");
+    }
+    // Only a stop without a start of the same instance in the same transition is a leave.
+    let planned = ends(&facts.request, &facts.node) || broken!(facts, EveryStopLeaves);
+    if !planned {
+        return plain("a recovery, not a leave: the member stays");
+    }
+    // If both stop, neither leaves: the next boot is R1.
+    if ends(&facts.request, &facts.peer.name) && !broken!(facts, BothLeave) {
+        return plain("both nodes stop: neither leaves");
+    }
+    let peer = match facts.live_peer() {
+        Some(peer) if !peer.learner => peer.id,
+        // The last voter never removes itself.
+        _ if broken!(facts, LastVoterLeaves) => return Verdict::new(Action::Leave, Rule::R7, ""),
+        _ => return plain("the last voter never leaves"),
+    };
+    let fit = facts.heard().is_some_and(|heard| {
+        heard.member_id == Some(peer)
+            && heard.class == Class::Pair
+            && heard.etcd == EtcdWord::Serving
+            && heard.eligible
+            && heard.disk_writable
+    });
+    if (!fit || standing.yielded || facts.is_marked()) && !broken!(facts, LeaveToAnyone) {
+        return plain("the other node is not known to be fit to go on alone: the member stays");
+    }
+    if facts.etcd.state == EtcdState::Leader && !broken!(facts, LeaveWhileLeading) {
+        let because = format!("{} goes on; it leads before this member goes", facts.peer.name);
+        return Verdict::new(Action::HandOver { to: peer }, Rule::R7, because);
+    }
+    let because = format!("{} is eligible and leads: it goes on without a gap", facts.peer.name);
+    Verdict::new(Action::Leave, Rule::R7, because)
+}
+
+fn plain(because: &str) -> Verdict {
+    Verdict::new(Action::Stop, Rule::R7, because)
+}
+
+/// Whether the transition stops the instance on this node and does not start it again. Whole names (R10).
+fn ends(request: &Request, node: &NodeName) -> bool {
+    request.stop.contains(node) && !request.start.contains(node)
+}
