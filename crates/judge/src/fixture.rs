@@ -89,7 +89,8 @@ fn operation(line: &str, id: u64) -> Operation {
         key,
         action,
         invoke_ns: from.parse().unwrap(),
-        complete_ns: (!to.is_empty()).then(|| to.parse().unwrap()),
+        complete_ns: to.parse().ok().filter(|_| !matches!(outcome, Outcome::Unknown { .. })),
+        gave_up_ns: to.parse().ok().filter(|_| matches!(outcome, Outcome::Unknown { .. })),
         outcome,
     }
 }

@@ -14,6 +14,7 @@ mod chance;
 pub mod clock;
 pub mod history;
 pub mod linearizable;
+pub mod load;
 pub mod lost;
 pub mod operation;
 pub mod simulate;

@@ -23,6 +23,9 @@ pub struct Operation {
     pub invoke_ns: u64,
     /// When the answer was read. None for an operation without a known outcome: it may still take effect.
     pub complete_ns: Option<u64>,
+    /// When the client gave up, for an operation without a known outcome.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gave_up_ns: Option<u64>,
     /// What came of it.
     pub outcome: Outcome,
 }

@@ -98,6 +98,7 @@ pub fn simulate(simulation: Simulation) -> History {
             action,
             invoke_ns: request.invoke_ns,
             complete_ns: request.complete_ns,
+            gave_up_ns: request.complete_ns.is_none().then_some(request.invoke_ns + TIME_OUT),
             outcome,
         });
     }

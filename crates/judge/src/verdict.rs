@@ -64,6 +64,9 @@ pub fn judge(history: &History, limits: Limits) -> Verdict {
 /// The most keys shown with their operations; the rest is named.
 const SHOWN_MAX: usize = 5;
 
+/// The most keys that are named.
+const NAMED_MAX: usize = 20;
+
 impl Verdict {
     /// The judgement for people. The first line is the answer.
     pub fn render(&self) -> String {
@@ -73,18 +76,19 @@ impl Verdict {
             Answer::Undecided => "undecided: nothing bad was found, but not all could be decided\n",
         });
         let found = &self.linearizability;
-        let _ = writeln!(
+        let _ = write!(
             text,
-            "  {} operations on {} keys; {} changes acknowledged; final state of {}",
-            self.operations,
-            found.keys,
-            self.lost.acknowledged,
-            if self.lost.nodes.is_empty() {
-                "no node".to_owned()
-            } else {
-                self.lost.nodes.join(", ")
-            },
+            "  {} operations on {} keys; {} changes acknowledged",
+            self.operations, found.keys, self.lost.acknowledged,
         );
+        for (what, nodes) in
+            [("final state of", &self.lost.nodes), ("not read in the end:", &self.lost.unread)]
+        {
+            if !nodes.is_empty() {
+                let _ = write!(text, "; {what} {}", nodes.join(", "));
+            }
+        }
+        text.push('\n');
         if !self.ended {
             text.push_str(
                 "  the generator did not end in good order: its last outcomes are unknown\n",
@@ -108,8 +112,13 @@ impl Verdict {
         for violation in found.violations.iter().take(SHOWN_MAX) {
             self.render_violation(violation, &mut text);
         }
-        for violation in found.violations.iter().skip(SHOWN_MAX) {
-            let _ = writeln!(text, "\nkey {} is not linearizable either", violation.key);
+        if let Some(rest) = found.violations.get(SHOWN_MAX..).filter(|rest| !rest.is_empty()) {
+            let keys: Vec<&str> = rest.iter().take(NAMED_MAX).map(|it| &*it.key).collect();
+            let _ = write!(text, "\nnot linearizable either: {}", keys.join(", "));
+            if rest.len() > NAMED_MAX {
+                let _ = write!(text, " … and {} more", rest.len() - NAMED_MAX);
+            }
+            text.push('\n');
         }
         text
     }

@@ -113,6 +113,7 @@ impl Reading {
             action: invoke.action,
             invoke_ns: invoke.time_ns,
             complete_ns: None,
+            gave_up_ns: None,
             outcome: Outcome::Unknown {
                 reason: "the generator ended before the answer".to_owned(),
             },
@@ -129,8 +130,11 @@ impl Reading {
             return Err(format!("operation {} ends before it begins", complete.id));
         }
         // An unknown outcome has no end: whatever the client gave up on may still take effect.
-        operation.complete_ns =
-            (!matches!(complete.outcome, Outcome::Unknown { .. })).then_some(complete.time_ns);
+        if matches!(complete.outcome, Outcome::Unknown { .. }) {
+            operation.gave_up_ns = Some(complete.time_ns);
+        } else {
+            operation.complete_ns = Some(complete.time_ns);
+        }
         operation.outcome = complete.outcome;
         Ok(())
     }

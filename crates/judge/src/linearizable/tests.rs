@@ -313,7 +313,17 @@ fn drawn(values: u32) -> impl Strategy<Value = Operation> {
             let complete_ns =
                 (!matches!(outcome, Outcome::Unknown { .. })).then_some(invoke_ns + length);
             let (endpoint, key) = (Arc::from("a"), Arc::from("k"));
-            Operation { id: 0, client: 0, endpoint, key, action, invoke_ns, complete_ns, outcome }
+            Operation {
+                id: 0,
+                client: 0,
+                endpoint,
+                key,
+                action,
+                invoke_ns,
+                complete_ns,
+                gave_up_ns: None,
+                outcome,
+            }
         },
     )
 }
@@ -378,6 +388,7 @@ fn simulated(seeds: &[(u32, u64, u64, u64, u32)], values: u32) -> Vec<Operation>
             action,
             invoke_ns,
             complete_ns: (!unknown).then_some(instant + after),
+            gave_up_ns: None,
             outcome,
         });
     }

@@ -21,6 +21,8 @@ pub(super) fn check(history: &History, facts: &Facts, lost: &mut Lost) {
             lost.nodes.push(state.endpoint.clone());
         }
     }
+    let endpoints = history.header.endpoints.iter();
+    lost.unread = endpoints.filter(|endpoint| !lost.nodes.contains(endpoint)).cloned().collect();
     for (position, one) in history.finals.iter().enumerate() {
         for other in &history.finals[position + 1..] {
             if one.prefix == other.prefix {

@@ -84,6 +84,8 @@ pub struct Lost {
     pub acknowledged: usize,
     /// Nodes whose final state was compared with them.
     pub nodes: Vec<String>,
+    /// Nodes that the clients used and whose final state is not known: a lost node, as a rule.
+    pub unread: Vec<String>,
     /// How many findings there are of each kind.
     pub counts: BTreeMap<Kind, usize>,
     /// The first findings of each kind.
