@@ -31,7 +31,7 @@ unit: ## Unit, table, model and real-etcd tests
 	$(CARGO) test --workspace --locked
 
 docs: ## Rewrite the generated pages (manual, completions, reference)
-	DYAD_UPDATE=1 $(CARGO) test --package dyad --test generated --locked
+	DYAD_UPDATE=1 $(CARGO) test --package dyad --package dyad-agent --test generated --locked
 
 bench: setup ## Run the benchmarks
 	$(CARGO) bench --workspace --locked

@@ -1,0 +1,161 @@
+//! Whose turn it is to switch a System: the latest action's.
+//!
+//! After a reboot a process of its own powers the node on. If an off comes meanwhile, that process must not
+//! switch the node on behind its back. Both use one small file: each action that switches takes the next
+//! number, and the process asks for On only while it holds the file's lock and its number is still the
+//! last. So when an action has taken its number, no earlier one will ask for anything any more.
+
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, Read as _, Seek as _, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::PathBuf;
+use std::thread;
+use std::time::Duration;
+
+use dyad_http::{Deadline, Fingerprint};
+use dyad_power::fence::Settings;
+use serde::{Deserialize, Serialize};
+
+/// How often a held lock is tried again.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// The place where actions on one System meet.
+#[derive(Debug)]
+pub(crate) struct Turns {
+    path: PathBuf,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Record {
+    number: u64,
+    /// Why the last powering on failed, until one succeeds.
+    #[serde(default)]
+    power_on_failure: Option<String>,
+}
+
+impl Turns {
+    pub(crate) fn of(settings: &Settings) -> Self {
+        let system = settings.system.as_ref().map_or("", |system| system.as_str());
+        let key = Fingerprint::of(format!("{} {system}", settings.endpoint).as_bytes()).to_string();
+        let name = key.trim_start_matches("sha256:").get(..16).unwrap_or_default().to_owned();
+        Self { path: settings.run_directory.join(name).with_extension("turn") }
+    }
+
+    /// Takes the next number. Whoever had one before is silent when this returns.
+    pub(crate) fn take(&self, deadline: Deadline) -> io::Result<u64> {
+        let mut file = self.lock(deadline)?;
+        let mut record = read(&mut file);
+        record.number += 1;
+        write(&mut file, &record)?;
+        Ok(record.number)
+    }
+
+    /// Does something while the turn is ours for certain; `None` if it no longer is.
+    pub(crate) fn during<T>(
+        &self,
+        number: u64,
+        deadline: Deadline,
+        act: impl FnOnce() -> T,
+    ) -> io::Result<Option<T>> {
+        let mut file = self.lock(deadline)?;
+        let is_ours = read(&mut file).number == number;
+        Ok(is_ours.then(act))
+    }
+
+    /// Remembers how powering on ended.
+    pub(crate) fn remember_power_on(&self, failure: Option<&str>, deadline: Deadline) {
+        let update = || -> io::Result<()> {
+            let mut file = self.lock(deadline)?;
+            let mut record = read(&mut file);
+            record.power_on_failure = failure.map(str::to_owned);
+            write(&mut file, &record)
+        };
+        let _ = update();
+    }
+
+    /// Why the last powering on failed, if it did.
+    pub(crate) fn power_on_failure(&self) -> Option<String> {
+        let text = fs::read_to_string(&self.path).ok()?;
+        serde_json::from_str::<Record>(&text).ok()?.power_on_failure
+    }
+
+    fn lock(&self, deadline: Deadline) -> io::Result<File> {
+        if let Some(directory) = self.path.parent() {
+            DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+        }
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(&self.path)?;
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(file),
+                Err(TryLockError::Error(error)) => return Err(error),
+                Err(TryLockError::WouldBlock) if deadline.passed() => {
+                    return Err(io::ErrorKind::TimedOut.into());
+                }
+                Err(TryLockError::WouldBlock) => thread::sleep(LOOK),
+            }
+        }
+    }
+}
+
+/// The record; an empty or broken file counts as a new one.
+fn read(file: &mut File) -> Record {
+    let mut text = String::new();
+    let _ = file.read_to_string(&mut text);
+    serde_json::from_str(&text).unwrap_or_default()
+}
+
+fn write(file: &mut File, record: &Record) -> io::Result<()> {
+    let text = serde_json::to_string(record)?;
+    file.rewind()?;
+    file.set_len(0)?;
+    file.write_all(text.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn soon() -> Deadline {
+        Deadline::after(Duration::from_secs(10))
+    }
+
+    fn turns(directory: &std::path::Path) -> Turns {
+        Turns { path: directory.join("run/x.turn") }
+    }
+
+    /// Only the last number may act, and a new number waits until the one before has finished its act.
+    #[test]
+    fn only_the_last_may_act() {
+        let directory = tempfile::tempdir().unwrap();
+        let turns = turns(directory.path());
+        let first = turns.take(soon()).unwrap();
+        assert_eq!(turns.during(first, soon(), || 1).unwrap(), Some(1));
+        let second = turns.take(soon()).unwrap();
+        assert_eq!(turns.during(first, soon(), || 1).unwrap(), None);
+        let taken_meanwhile = turns.during(second, soon(), || {
+            turns.take(Deadline::after(Duration::from_millis(50))).map_err(|error| error.kind())
+        });
+        assert_eq!(taken_meanwhile.unwrap(), Some(Err(io::ErrorKind::TimedOut)));
+    }
+
+    /// A failure is remembered across turns until a success, and a broken file starts anew.
+    #[test]
+    fn failures_are_remembered() {
+        let directory = tempfile::tempdir().unwrap();
+        let turns = turns(directory.path());
+        assert_eq!(turns.power_on_failure(), None);
+        turns.remember_power_on(Some("no answer"), soon());
+        turns.take(soon()).unwrap();
+        assert_eq!(turns.power_on_failure().as_deref(), Some("no answer"));
+        turns.remember_power_on(None, soon());
+        assert_eq!(turns.power_on_failure(), None);
+        fs::write(&turns.path, "{").unwrap();
+        assert_eq!(turns.take(soon()).unwrap(), 1);
+    }
+}
