@@ -211,6 +211,14 @@ impl Member {
         }
     }
 
+    /// Waits until a write through it succeeds: right after an election the first ones may time out.
+    pub fn wait_writable(&mut self) -> anyhow::Result<()> {
+        self.wait_ready()?;
+        let what = format!("{} to accept a write", self.name);
+        wait_for(&what, || self.gateway().ok()?.put("writable", b"").ok())
+            .map_err(|error| error.context(self.log_tail()))
+    }
+
     /// Waits until the process has ended by itself.
     pub fn wait_exit(&mut self) -> anyhow::Result<ExitStatus> {
         let what = format!("{} to end by itself", self.name);
