@@ -7,6 +7,7 @@ use tempfile::TempDir;
 
 use crate::member::Member;
 use crate::release::Release;
+use crate::tls::Authority;
 use crate::wait::{LIMIT, wait_for};
 
 /// How the members of a cluster are started.
@@ -22,6 +23,10 @@ pub struct Options {
     pub election_ms: u32,
     /// The cluster's token: same names and URLs with another token are another cluster.
     pub token: String,
+    /// Mutual TLS on both ports.
+    pub tls: bool,
+    /// Each member on a machine of its own, with a cable that can be pulled.
+    pub machines: bool,
     /// Further flags of every start.
     pub arguments: Vec<String>,
 }
@@ -35,6 +40,8 @@ impl Options {
             heartbeat_ms: 50,
             election_ms: 500,
             token: "fixture".into(),
+            tls: false,
+            machines: false,
             arguments: Vec::new(),
         }
     }
@@ -43,6 +50,21 @@ impl Options {
     #[must_use]
     pub fn snapshot_count(mut self, count: u32) -> Self {
         self.snapshot_count = count;
+        self
+    }
+
+    /// The same with mutual TLS on both ports.
+    #[must_use]
+    pub fn tls(mut self) -> Self {
+        self.tls = true;
+        self
+    }
+
+    /// The same with each member on a machine of its own; in a test that runs
+    /// [`in_own_network`](crate::in_own_network).
+    #[must_use]
+    pub fn machines(mut self) -> Self {
+        self.machines = true;
         self
     }
 
@@ -60,6 +82,7 @@ pub struct Cluster {
     /// The members, first those of the start, then the later ones.
     pub members: Vec<Member>,
     options: Options,
+    authority: Option<Authority>,
     // Dropped last: the members are dead by then.
     directory: TempDir,
 }
@@ -78,8 +101,10 @@ impl Cluster {
     /// A new cluster of so many voters, all ready.
     pub fn start(count: usize, options: Options) -> anyhow::Result<Self> {
         let directory = tempfile::Builder::new().prefix("etcd-fixture-").tempdir()?;
+        let root = directory.path();
+        let authority = options.tls.then(|| Authority::new(root)).transpose()?;
         let mut members = (0..count)
-            .map(|number| Member::new(&format!("node{number}"), &options, directory.path()))
+            .map(|number| Member::new(&format!("node{number}"), &options, root, authority.as_ref()))
             .collect::<anyhow::Result<Vec<_>>>()?;
         let initial = initial_cluster(&members);
         for member in &mut members {
@@ -89,7 +114,7 @@ impl Cluster {
         for member in &mut members {
             member.wait_ready()?;
         }
-        Ok(Self { members, options, directory })
+        Ok(Self { members, options, authority, directory })
     }
 
     /// The directory that holds everything; gone when the cluster is dropped.
@@ -135,7 +160,8 @@ impl Cluster {
     pub fn add(&mut self, learner: bool) -> anyhow::Result<usize> {
         let place = self.members.len();
         let name = format!("node{place}");
-        let mut member = Member::new(&name, &self.options, self.directory.path())?;
+        let (root, authority) = (self.directory.path(), self.authority.as_ref());
+        let mut member = Member::new(&name, &self.options, root, authority)?;
         let url = format!("--peer-urls={}", member.peer_url());
         let mut command = vec!["member", "add", &name, &url];
         if learner {

@@ -29,16 +29,26 @@
 //! - **Clean-up.** Dropping a [`Member`] kills it, dropping a [`Cluster`] deletes its directory. Members also
 //!   die with the *thread* that started them (`PR_SET_PDEATHSIG`), so that a killed test run leaves no etcd
 //!   behind: start members from the test's own thread.
+//! - **Faults.** [`Member::kill`] is a crash. [`Member::lose_power`] sends no goodbye on the network: for that each
+//!   member has a machine of its own ([`Options::machines`]), in a test that runs [`in_own_network`].
+//!   [`Member::slow_disk`] delays every sync.
+//! - **TLS.** [`Options::tls`] gives every member a certificate for both ports and asks one of everybody.
 //! - **Binaries** are what `scripts/fetch-etcd` put into `$DYAD_CACHE`; it is called if they are missing.
 
 mod cluster;
 mod gateway;
 mod member;
+mod network;
 mod release;
+mod slow;
+mod tls;
 mod wait;
 
 pub use cluster::{Cluster, Options};
 pub use gateway::Gateway;
 pub use member::{ListedMember, Member, Status};
+pub use network::{in_own_network, is_own_network, own_network_command, set_up_switch};
 pub use release::{Release, cache_dir};
+pub use slow::SlowDisk;
+pub use tls::TlsFiles;
 pub use wait::{LIMIT, wait_for};

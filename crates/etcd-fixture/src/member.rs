@@ -5,6 +5,7 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use anyhow::{Context as _, bail, ensure};
 use rustix::process::{Pid, Signal, kill_process};
@@ -13,7 +14,10 @@ use serde_json::Value;
 
 use crate::cluster::Options;
 use crate::gateway::Gateway;
+use crate::network::Machine;
 use crate::release::Release;
+use crate::slow::SlowDisk;
+use crate::tls::{Authority, TlsFiles};
 use crate::wait::wait_for;
 
 /// One etcd member: its settings, its directory and, while it runs, its process.
@@ -27,9 +31,11 @@ pub struct Member {
     address: Ipv4Addr,
     client_port: u16,
     peer_port: u16,
+    tls: Option<TlsFiles>,
     initial_cluster: String,
     initial_state: &'static str,
     process: Option<Child>,
+    machine: Option<Machine>,
 }
 
 /// What `etcdctl endpoint status` says of one member.
@@ -85,8 +91,18 @@ fn pick_address() -> anyhow::Result<(Ipv4Addr, u16, u16)> {
 }
 
 impl Member {
-    pub(crate) fn new(name: &str, options: &Options, root: &Path) -> anyhow::Result<Self> {
-        let (address, client_port, peer_port) = pick_address()?;
+    pub(crate) fn new(
+        name: &str,
+        options: &Options,
+        root: &Path,
+        authority: Option<&Authority>,
+    ) -> anyhow::Result<Self> {
+        let machine = options.machines.then(Machine::new).transpose()?;
+        let (address, client_port, peer_port) = match &machine {
+            Some(machine) => (machine.address(), 2379, 2380),
+            None => pick_address()?,
+        };
+        let tls = authority.map(|authority| authority.issue(root, name, address)).transpose()?;
         Ok(Self {
             name: name.to_owned(),
             release: options.release,
@@ -96,9 +112,11 @@ impl Member {
             address,
             client_port,
             peer_port,
+            tls,
             initial_cluster: String::new(),
             initial_state: "new",
             process: None,
+            machine,
         })
     }
 
@@ -129,12 +147,21 @@ impl Member {
 
     /// The URL that clients use.
     pub fn client_url(&self) -> String {
-        format!("http://{}", self.client_host())
+        format!("{}://{}", self.scheme(), self.client_host())
     }
 
     /// The URL that peers use.
     pub fn peer_url(&self) -> String {
-        format!("http://{}", self.peer_host())
+        format!("{}://{}", self.scheme(), self.peer_host())
+    }
+
+    fn scheme(&self) -> &'static str {
+        if self.tls.is_some() { "https" } else { "http" }
+    }
+
+    /// Its certificate, with which a client may come too; `None` without TLS.
+    pub fn tls(&self) -> Option<&TlsFiles> {
+        self.tls.as_ref()
     }
 
     /// From now on this release's binaries are used: an upgrade, at the next start.
@@ -156,7 +183,15 @@ impl Member {
     pub fn start_with(&mut self, flags: &[&str]) -> anyhow::Result<()> {
         ensure!(self.process.is_none(), "{} runs already", self.name);
         let log = File::options().append(true).create(true).open(&self.log)?;
-        let child = Command::new("setpriv")
+        let mut command = match self.namespace() {
+            None => Command::new("setpriv"),
+            Some(namespace) => {
+                let mut command = Command::new("nsenter");
+                command.arg(format!("--net={}", namespace.display())).args(["--", "setpriv"]);
+                command
+            }
+        };
+        let child = command
             .args(["--pdeathsig", "KILL", "--"])
             .arg(self.release.binary("etcd")?)
             .args(self.flags())
@@ -187,6 +222,7 @@ impl Member {
             format!("--heartbeat-interval={}", options.heartbeat_ms),
             format!("--election-timeout={}", options.election_ms),
         ];
+        flags.extend(self.tls.iter().flat_map(tls_flags));
         flags.extend(options.arguments.iter().cloned());
         flags
     }
@@ -256,6 +292,37 @@ impl Member {
         Ok(())
     }
 
+    fn machine(&self) -> anyhow::Result<&Machine> {
+        self.machine.as_ref().with_context(|| format!("{} has no machine of its own", self.name))
+    }
+
+    /// A power loss: the cable goes first, so that nobody hears it die, then SIGKILL.
+    pub fn lose_power(&mut self) -> anyhow::Result<()> {
+        self.pull_cable()?;
+        self.kill()
+    }
+
+    /// Cuts its machine off; it runs on.
+    pub fn pull_cable(&self) -> anyhow::Result<()> {
+        self.machine()?.pull_cable()
+    }
+
+    /// Plugs the cable in again.
+    pub fn plug_cable(&self) -> anyhow::Result<()> {
+        self.machine()?.plug_cable()
+    }
+
+    /// The network namespace of its machine, as a file.
+    pub fn namespace(&self) -> Option<PathBuf> {
+        self.machine.as_ref().map(Machine::namespace)
+    }
+
+    /// From now on each sync of its disk takes so much longer, until the guard is dropped.
+    pub fn slow_disk(&self, delay: Duration) -> anyhow::Result<SlowDisk> {
+        let pid = self.pid().with_context(|| format!("{} is not running", self.name))?;
+        SlowDisk::new(pid, delay)
+    }
+
     /// SIGTERM, and waits for the end.
     pub fn stop(&mut self) -> anyhow::Result<()> {
         self.signal(Signal::TERM)?;
@@ -290,6 +357,7 @@ impl Member {
             .arg(format!("--write-out={format}"))
             .args(["--dial-timeout=5s", "--command-timeout=10s"])
             .arg(format!("--endpoints={}", self.client_url()))
+            .args(self.tls.iter().flat_map(ctl_tls_flags))
             .args(arguments)
             .env_clear()
             .env("ETCDCTL_API", "3")
@@ -365,6 +433,26 @@ impl Member {
         let tail = &lines[lines.len().saturating_sub(20)..];
         format!("the end of {}'s log:\n{}", self.name, tail.join("\n"))
     }
+}
+
+/// etcd's flags for mutual TLS on both ports.
+fn tls_flags(tls: &TlsFiles) -> Vec<String> {
+    let mut flags = vec!["--client-cert-auth".to_owned(), "--peer-client-cert-auth".to_owned()];
+    for prefix in ["", "peer-"] {
+        flags.push(format!("--{prefix}trusted-ca-file={}", tls.ca.display()));
+        flags.push(format!("--{prefix}cert-file={}", tls.certificate.display()));
+        flags.push(format!("--{prefix}key-file={}", tls.key.display()));
+    }
+    flags
+}
+
+/// The same for `etcdctl`.
+fn ctl_tls_flags(tls: &TlsFiles) -> Vec<String> {
+    vec![
+        format!("--cacert={}", tls.ca.display()),
+        format!("--cert={}", tls.certificate.display()),
+        format!("--key={}", tls.key.display()),
+    ]
 }
 
 impl Drop for Member {

@@ -4,6 +4,7 @@
 //! Everything blocks and everything has a limit; there is no runtime. A one-shot agent can use it as it is.
 
 pub mod client;
+pub mod stand_in;
 mod tls;
 pub mod wire;
 
