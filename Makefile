@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 CARGO ?= cargo
 
-.PHONY: help setup test demo lint doc deny unit docs bench
+.PHONY: help setup test demo lint doc deny unit lab-test docs bench
 
 help: ## List the commands
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-8s %s\n", $$1, $$2 }'
@@ -12,7 +12,7 @@ setup: ## Install what building and testing need (Debian packages, both etcd ser
 	scripts/setup
 	scripts/fetch-etcd
 
-test: setup lint doc deny unit ## Everything that CI runs
+test: setup lint doc deny unit lab-test ## Everything that CI runs
 
 demo: setup ## Show what Dyad does, on this machine
 	scripts/demo
@@ -29,6 +29,9 @@ deny: ## Check licences, sources and duplicate versions of the libraries
 
 unit: ## Unit, table, model and real-etcd tests
 	$(CARGO) test --workspace --locked
+
+lab-test: setup ## Scenarios on two real nodes in the lab (needs root)
+	scripts/lab-test
 
 docs: ## Rewrite the generated pages (manual, completions, reference)
 	DYAD_UPDATE=1 $(CARGO) test --package dyad --package dyad-agent --test generated --locked

@@ -28,9 +28,182 @@ complete -c dyad -n "__fish_dyad_needs_command" -s o -l output -d 'How data is p
 json\t'One JSON document with `apiVersion` and `kind`'"
 complete -c dyad -n "__fish_dyad_needs_command" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c dyad -n "__fish_dyad_needs_command" -s V -l version -d 'Print version'
+complete -c dyad -n "__fish_dyad_needs_command" -f -a "lab" -d 'Two real nodes on this machine, with faults on demand'
 complete -c dyad -n "__fish_dyad_needs_command" -f -a "exit-codes" -d 'Print the exit codes and what they mean'
 complete -c dyad -n "__fish_dyad_needs_command" -f -a "completions" -d 'Print a shell completion script'
 complete -c dyad -n "__fish_dyad_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and not __fish_seen_subcommand_from up down list status exec power cut heal freeze thaw kill-etcd block-port stall slow-disk slow-fsync full-disk clock bmc logs timeline supervise help" -l name -d 'Which lab; labs with different names can run side by side' -r
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and not __fish_seen_subcommand_from up down list status exec power cut heal freeze thaw kill-etcd block-port stall slow-disk slow-fsync full-disk clock bmc logs timeline supervise help" -s o -l output -d 'How data is printed: for people, or as one versioned JSON document' -r -f -a "text\t'For people'
+json\t'One JSON document with `apiVersion` and `kind`'"
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and not __fish_seen_subcommand_from up down list status exec power cut heal freeze thaw kill-etcd block-port stall slow-disk slow-fsync full-disk clock bmc logs timeline supervise help" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and not __fish_seen_subcommand_from up down list status exec power cut heal freeze thaw kill-etcd block-port stall slow-disk slow-fsync full-disk clock bmc logs timeline supervise help" -s V -l version -d 'Print version'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and not __fish_seen_subcommand_from up down list status exec power cut heal freeze thaw kill-etcd block-port stall slow-disk slow-fsync full-disk clock bmc logs timeline supervise help" -f -a "up" -d 'Start two nodes and wait until the pair is complete'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and not __fish_seen_subcommand_from up down list status exec power cut heal freeze thaw kill-etcd block-port stall slow-disk slow-fsync full-disk clock bmc logs timeline supervise help" -f -a "down" -d 'End a lab, whatever state it is in, and check that nothing is left of it'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and not __fish_seen_subcommand_from up down list status exec power cut heal freeze thaw kill-etcd block-port stall slow-disk slow-fsync full-disk clock bmc logs timeline supervise help" -f -a "list" -d 'List all labs'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and not __fish_seen_subcommand_from up down list status exec power cut heal freeze thaw kill-etcd block-port stall slow-disk slow-fsync full-disk clock bmc logs timeline supervise help" -f -a "status" -d 'Show the nodes, their power and what is broken'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and not __fish_seen_subcommand_from up down list status exec power cut heal freeze thaw kill-etcd block-port stall slow-disk slow-fsync full-disk clock bmc logs timeline supervise help" -f -a "exec" -d 'Run a command in a node, or beside the pair with the name "client"'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and not __fish_seen_subcommand_from up down list status exec power cut heal freeze thaw kill-etcd block-port stall slow-disk slow-fsync full-disk clock bmc logs timeline supervise help" -f -a "power" -d 'Switch a node\'s power, or tell it'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and not __fish_seen_subcommand_from up down list status exec power cut heal freeze thaw kill-etcd block-port stall slow-disk slow-fsync full-disk clock bmc logs timeline supervise help" -f -a "cut" -d 'Cut cluster links; the nodes only hear silence'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and not __fish_seen_subcommand_from up down list status exec power cut heal freeze thaw kill-etcd block-port stall slow-disk slow-fsync full-disk clock bmc logs timeline supervise help" -f -a "heal" -d 'End every fault of network, disks, BMCs and hung nodes; power stays as it is'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and not __fish_seen_subcommand_from up down list status exec power cut heal freeze thaw kill-etcd block-port stall slow-disk slow-fsync full-disk clock bmc logs timeline supervise help" -f -a "freeze" -d 'Hang a node: every process stops, the power stays on'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and not __fish_seen_subcommand_from up down list status exec power cut heal freeze thaw kill-etcd block-port stall slow-disk slow-fsync full-disk clock bmc logs timeline supervise help" -f -a "thaw" -d 'Let a hung node go on'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and not __fish_seen_subcommand_from up down list status exec power cut heal freeze thaw kill-etcd block-port stall slow-disk slow-fsync full-disk clock bmc logs timeline supervise help" -f -a "kill-etcd" -d 'Crash a node\'s etcd'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and not __fish_seen_subcommand_from up down list status exec power cut heal freeze thaw kill-etcd block-port stall slow-disk slow-fsync full-disk clock bmc logs timeline supervise help" -f -a "block-port" -d 'Make a TCP port of a node unreachable for everybody'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and not __fish_seen_subcommand_from up down list status exec power cut heal freeze thaw kill-etcd block-port stall slow-disk slow-fsync full-disk clock bmc logs timeline supervise help" -f -a "stall" -d 'Lose every packet of one established TCP connection'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and not __fish_seen_subcommand_from up down list status exec power cut heal freeze thaw kill-etcd block-port stall slow-disk slow-fsync full-disk clock bmc logs timeline supervise help" -f -a "slow-disk" -d 'Make the disk under a node\'s etcd stall again and again'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and not __fish_seen_subcommand_from up down list status exec power cut heal freeze thaw kill-etcd block-port stall slow-disk slow-fsync full-disk clock bmc logs timeline supervise help" -f -a "slow-fsync" -d 'Make every fsync of a node\'s etcd slow'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and not __fish_seen_subcommand_from up down list status exec power cut heal freeze thaw kill-etcd block-port stall slow-disk slow-fsync full-disk clock bmc logs timeline supervise help" -f -a "full-disk" -d 'Fill the disk under a node\'s etcd'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and not __fish_seen_subcommand_from up down list status exec power cut heal freeze thaw kill-etcd block-port stall slow-disk slow-fsync full-disk clock bmc logs timeline supervise help" -f -a "clock" -d 'Shift a node\'s monotonic clock and uptime from its next boot on'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and not __fish_seen_subcommand_from up down list status exec power cut heal freeze thaw kill-etcd block-port stall slow-disk slow-fsync full-disk clock bmc logs timeline supervise help" -f -a "bmc" -d 'Make a node\'s BMC misbehave'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and not __fish_seen_subcommand_from up down list status exec power cut heal freeze thaw kill-etcd block-port stall slow-disk slow-fsync full-disk clock bmc logs timeline supervise help" -f -a "logs" -d 'Print the journals of both nodes, merged'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and not __fish_seen_subcommand_from up down list status exec power cut heal freeze thaw kill-etcd block-port stall slow-disk slow-fsync full-disk clock bmc logs timeline supervise help" -f -a "timeline" -d 'Show what happened after the last fault, on both nodes and their BMCs, in milliseconds'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and not __fish_seen_subcommand_from up down list status exec power cut heal freeze thaw kill-etcd block-port stall slow-disk slow-fsync full-disk clock bmc logs timeline supervise help" -f -a "supervise" -d 'The process behind a lab; started by `up`'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and not __fish_seen_subcommand_from up down list status exec power cut heal freeze thaw kill-etcd block-port stall slow-disk slow-fsync full-disk clock bmc logs timeline supervise help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from up" -l release -d 'The Debian release of the nodes' -r -f -a "trixie\t'Debian 13: Pacemaker 3.0, etcd 3.5'
+bookworm\t'Debian 12: Pacemaker 2.1, etcd 3.4'"
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from up" -l node -d 'A node and its addresses on the two links; twice, or not at all' -r
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from up" -l token-ms -d 'Corosync\'s token time-out in milliseconds' -r
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from up" -l fence-delay -d 'Seconds by which the fencing of the first node is delayed: it wins a split' -r
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from up" -l fence-agent -d 'Who switches the power: the distribution\'s `fence_redfish`, or `fence_dyad_redfish` from beside this program [default: dyad if it is there]' -r -f -a "dyad\t'`fence_dyad_redfish`'
+distribution\t'`fence_redfish`'"
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from up" -l name -d 'Which lab; labs with different names can run side by side' -r
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from up" -s o -l output -d 'How data is printed: for people, or as one versioned JSON document' -r -f -a "text\t'For people'
+json\t'One JSON document with `apiVersion` and `kind`'"
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from up" -l ipv6 -d 'Use IPv6 addresses on the cluster links'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from up" -l no-etcd -d 'Do not run etcd'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from up" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from up" -s V -l version -d 'Print version'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from down" -l name -d 'Which lab; labs with different names can run side by side' -r
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from down" -s o -l output -d 'How data is printed: for people, or as one versioned JSON document' -r -f -a "text\t'For people'
+json\t'One JSON document with `apiVersion` and `kind`'"
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from down" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from down" -s V -l version -d 'Print version'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from list" -l name -d 'Which lab; labs with different names can run side by side' -r
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from list" -s o -l output -d 'How data is printed: for people, or as one versioned JSON document' -r -f -a "text\t'For people'
+json\t'One JSON document with `apiVersion` and `kind`'"
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from list" -s V -l version -d 'Print version'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from status" -l name -d 'Which lab; labs with different names can run side by side' -r
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from status" -s o -l output -d 'How data is printed: for people, or as one versioned JSON document' -r -f -a "text\t'For people'
+json\t'One JSON document with `apiVersion` and `kind`'"
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from status" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from status" -s V -l version -d 'Print version'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from exec" -l name -d 'Which lab; labs with different names can run side by side' -r
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from exec" -s o -l output -d 'How data is printed: for people, or as one versioned JSON document' -r -f -a "text\t'For people'
+json\t'One JSON document with `apiVersion` and `kind`'"
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from exec" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from exec" -s V -l version -d 'Print version'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from power" -l name -d 'Which lab; labs with different names can run side by side' -r
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from power" -s o -l output -d 'How data is printed: for people, or as one versioned JSON document' -r -f -a "text\t'For people'
+json\t'One JSON document with `apiVersion` and `kind`'"
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from power" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from power" -s V -l version -d 'Print version'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from cut" -l one-way -d 'Lose only what this node sends' -r
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from cut" -l name -d 'Which lab; labs with different names can run side by side' -r
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from cut" -s o -l output -d 'How data is printed: for people, or as one versioned JSON document' -r -f -a "text\t'For people'
+json\t'One JSON document with `apiVersion` and `kind`'"
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from cut" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from cut" -s V -l version -d 'Print version'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from heal" -l name -d 'Which lab; labs with different names can run side by side' -r
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from heal" -s o -l output -d 'How data is printed: for people, or as one versioned JSON document' -r -f -a "text\t'For people'
+json\t'One JSON document with `apiVersion` and `kind`'"
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from heal" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from heal" -s V -l version -d 'Print version'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from freeze" -l name -d 'Which lab; labs with different names can run side by side' -r
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from freeze" -s o -l output -d 'How data is printed: for people, or as one versioned JSON document' -r -f -a "text\t'For people'
+json\t'One JSON document with `apiVersion` and `kind`'"
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from freeze" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from freeze" -s V -l version -d 'Print version'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from thaw" -l name -d 'Which lab; labs with different names can run side by side' -r
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from thaw" -s o -l output -d 'How data is printed: for people, or as one versioned JSON document' -r -f -a "text\t'For people'
+json\t'One JSON document with `apiVersion` and `kind`'"
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from thaw" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from thaw" -s V -l version -d 'Print version'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from kill-etcd" -l name -d 'Which lab; labs with different names can run side by side' -r
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from kill-etcd" -s o -l output -d 'How data is printed: for people, or as one versioned JSON document' -r -f -a "text\t'For people'
+json\t'One JSON document with `apiVersion` and `kind`'"
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from kill-etcd" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from kill-etcd" -s V -l version -d 'Print version'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from block-port" -l name -d 'Which lab; labs with different names can run side by side' -r
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from block-port" -s o -l output -d 'How data is printed: for people, or as one versioned JSON document' -r -f -a "text\t'For people'
+json\t'One JSON document with `apiVersion` and `kind`'"
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from block-port" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from block-port" -s V -l version -d 'Print version'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from stall" -l port -d 'A port at either end of the connection' -r
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from stall" -l name -d 'Which lab; labs with different names can run side by side' -r
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from stall" -s o -l output -d 'How data is printed: for people, or as one versioned JSON document' -r -f -a "text\t'For people'
+json\t'One JSON document with `apiVersion` and `kind`'"
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from stall" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from stall" -s V -l version -d 'Print version'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from slow-disk" -l stall-ms -d 'How long each stall lasts' -r
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from slow-disk" -l name -d 'Which lab; labs with different names can run side by side' -r
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from slow-disk" -s o -l output -d 'How data is printed: for people, or as one versioned JSON document' -r -f -a "text\t'For people'
+json\t'One JSON document with `apiVersion` and `kind`'"
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from slow-disk" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from slow-disk" -s V -l version -d 'Print version'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from slow-fsync" -l delay-ms -d 'How much longer each takes' -r
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from slow-fsync" -l name -d 'Which lab; labs with different names can run side by side' -r
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from slow-fsync" -s o -l output -d 'How data is printed: for people, or as one versioned JSON document' -r -f -a "text\t'For people'
+json\t'One JSON document with `apiVersion` and `kind`'"
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from slow-fsync" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from slow-fsync" -s V -l version -d 'Print version'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from full-disk" -l name -d 'Which lab; labs with different names can run side by side' -r
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from full-disk" -s o -l output -d 'How data is printed: for people, or as one versioned JSON document' -r -f -a "text\t'For people'
+json\t'One JSON document with `apiVersion` and `kind`'"
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from full-disk" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from full-disk" -s V -l version -d 'Print version'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from clock" -l ahead -d 'Seconds ahead' -r
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from clock" -l name -d 'Which lab; labs with different names can run side by side' -r
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from clock" -s o -l output -d 'How data is printed: for people, or as one versioned JSON document' -r -f -a "text\t'For people'
+json\t'One JSON document with `apiVersion` and `kind`'"
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from clock" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from clock" -s V -l version -d 'Print version'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from bmc" -l name -d 'Which lab; labs with different names can run side by side' -r
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from bmc" -s o -l output -d 'How data is printed: for people, or as one versioned JSON document' -r -f -a "text\t'For people'
+json\t'One JSON document with `apiVersion` and `kind`'"
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from bmc" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from bmc" -s V -l version -d 'Print version'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from logs" -s u -l unit -d 'Only this unit, such as pacemaker' -r
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from logs" -l name -d 'Which lab; labs with different names can run side by side' -r
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from logs" -s o -l output -d 'How data is printed: for people, or as one versioned JSON document' -r -f -a "text\t'For people'
+json\t'One JSON document with `apiVersion` and `kind`'"
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from logs" -s f -l follow -d 'Go on printing what is added'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from logs" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from logs" -s V -l version -d 'Print version'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from timeline" -l svg -d 'Write a picture to this file too' -r -F
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from timeline" -l name -d 'Which lab; labs with different names can run side by side' -r
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from timeline" -s o -l output -d 'How data is printed: for people, or as one versioned JSON document' -r -f -a "text\t'For people'
+json\t'One JSON document with `apiVersion` and `kind`'"
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from timeline" -l all -d 'Everything since the start of the lab'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from timeline" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from timeline" -s V -l version -d 'Print version'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from supervise" -l name -d 'Which lab; labs with different names can run side by side' -r
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from supervise" -s o -l output -d 'How data is printed: for people, or as one versioned JSON document' -r -f -a "text\t'For people'
+json\t'One JSON document with `apiVersion` and `kind`'"
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from supervise" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from supervise" -s V -l version -d 'Print version'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from help" -f -a "up" -d 'Start two nodes and wait until the pair is complete'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from help" -f -a "down" -d 'End a lab, whatever state it is in, and check that nothing is left of it'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from help" -f -a "list" -d 'List all labs'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from help" -f -a "status" -d 'Show the nodes, their power and what is broken'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from help" -f -a "exec" -d 'Run a command in a node, or beside the pair with the name "client"'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from help" -f -a "power" -d 'Switch a node\'s power, or tell it'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from help" -f -a "cut" -d 'Cut cluster links; the nodes only hear silence'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from help" -f -a "heal" -d 'End every fault of network, disks, BMCs and hung nodes; power stays as it is'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from help" -f -a "freeze" -d 'Hang a node: every process stops, the power stays on'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from help" -f -a "thaw" -d 'Let a hung node go on'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from help" -f -a "kill-etcd" -d 'Crash a node\'s etcd'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from help" -f -a "block-port" -d 'Make a TCP port of a node unreachable for everybody'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from help" -f -a "stall" -d 'Lose every packet of one established TCP connection'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from help" -f -a "slow-disk" -d 'Make the disk under a node\'s etcd stall again and again'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from help" -f -a "slow-fsync" -d 'Make every fsync of a node\'s etcd slow'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from help" -f -a "full-disk" -d 'Fill the disk under a node\'s etcd'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from help" -f -a "clock" -d 'Shift a node\'s monotonic clock and uptime from its next boot on'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from help" -f -a "bmc" -d 'Make a node\'s BMC misbehave'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from help" -f -a "logs" -d 'Print the journals of both nodes, merged'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from help" -f -a "timeline" -d 'Show what happened after the last fault, on both nodes and their BMCs, in milliseconds'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from help" -f -a "supervise" -d 'The process behind a lab; started by `up`'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c dyad -n "__fish_dyad_using_subcommand exit-codes" -s o -l output -d 'How data is printed: for people, or as one versioned JSON document' -r -f -a "text\t'For people'
 json\t'One JSON document with `apiVersion` and `kind`'"
 complete -c dyad -n "__fish_dyad_using_subcommand exit-codes" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -39,6 +212,28 @@ complete -c dyad -n "__fish_dyad_using_subcommand completions" -s o -l output -d
 json\t'One JSON document with `apiVersion` and `kind`'"
 complete -c dyad -n "__fish_dyad_using_subcommand completions" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c dyad -n "__fish_dyad_using_subcommand completions" -s V -l version -d 'Print version'
-complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from exit-codes completions help" -f -a "exit-codes" -d 'Print the exit codes and what they mean'
-complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from exit-codes completions help" -f -a "completions" -d 'Print a shell completion script'
-complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from exit-codes completions help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from lab exit-codes completions help" -f -a "lab" -d 'Two real nodes on this machine, with faults on demand'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from lab exit-codes completions help" -f -a "exit-codes" -d 'Print the exit codes and what they mean'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from lab exit-codes completions help" -f -a "completions" -d 'Print a shell completion script'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from lab exit-codes completions help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and __fish_seen_subcommand_from lab" -f -a "up" -d 'Start two nodes and wait until the pair is complete'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and __fish_seen_subcommand_from lab" -f -a "down" -d 'End a lab, whatever state it is in, and check that nothing is left of it'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and __fish_seen_subcommand_from lab" -f -a "list" -d 'List all labs'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and __fish_seen_subcommand_from lab" -f -a "status" -d 'Show the nodes, their power and what is broken'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and __fish_seen_subcommand_from lab" -f -a "exec" -d 'Run a command in a node, or beside the pair with the name "client"'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and __fish_seen_subcommand_from lab" -f -a "power" -d 'Switch a node\'s power, or tell it'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and __fish_seen_subcommand_from lab" -f -a "cut" -d 'Cut cluster links; the nodes only hear silence'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and __fish_seen_subcommand_from lab" -f -a "heal" -d 'End every fault of network, disks, BMCs and hung nodes; power stays as it is'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and __fish_seen_subcommand_from lab" -f -a "freeze" -d 'Hang a node: every process stops, the power stays on'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and __fish_seen_subcommand_from lab" -f -a "thaw" -d 'Let a hung node go on'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and __fish_seen_subcommand_from lab" -f -a "kill-etcd" -d 'Crash a node\'s etcd'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and __fish_seen_subcommand_from lab" -f -a "block-port" -d 'Make a TCP port of a node unreachable for everybody'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and __fish_seen_subcommand_from lab" -f -a "stall" -d 'Lose every packet of one established TCP connection'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and __fish_seen_subcommand_from lab" -f -a "slow-disk" -d 'Make the disk under a node\'s etcd stall again and again'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and __fish_seen_subcommand_from lab" -f -a "slow-fsync" -d 'Make every fsync of a node\'s etcd slow'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and __fish_seen_subcommand_from lab" -f -a "full-disk" -d 'Fill the disk under a node\'s etcd'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and __fish_seen_subcommand_from lab" -f -a "clock" -d 'Shift a node\'s monotonic clock and uptime from its next boot on'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and __fish_seen_subcommand_from lab" -f -a "bmc" -d 'Make a node\'s BMC misbehave'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and __fish_seen_subcommand_from lab" -f -a "logs" -d 'Print the journals of both nodes, merged'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and __fish_seen_subcommand_from lab" -f -a "timeline" -d 'Show what happened after the last fault, on both nodes and their BMCs, in milliseconds'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and __fish_seen_subcommand_from lab" -f -a "supervise" -d 'The process behind a lab; started by `up`'

@@ -31,6 +31,8 @@ pub struct Cli {
 /// What to do
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Two real nodes on this machine, with faults on demand
+    Lab(crate::lab::LabArgs),
     /// Print the exit codes and what they mean
     ExitCodes,
     /// Print a shell completion script

@@ -9,6 +9,7 @@ use crate::output::{self, Format};
 /// Runs the command that was asked for.
 pub fn run(cli: Cli) -> anyhow::Result<Exit> {
     match cli.command {
+        Command::Lab(arguments) => crate::lab::run(arguments, cli.output),
         Command::ExitCodes => exit_codes(cli.output),
         Command::Completions { shell } => {
             output::print_data(&crate::generate::completion(shell))?;

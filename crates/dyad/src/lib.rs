@@ -7,4 +7,5 @@ pub mod cli;
 pub mod commands;
 pub mod exit;
 pub mod generate;
+pub mod lab;
 pub mod output;
