@@ -67,11 +67,17 @@ _dyad() {
             dyad__subcmd__help__subcmd__lab,heal)
                 cmd="dyad__subcmd__help__subcmd__lab__subcmd__heal"
                 ;;
+            dyad__subcmd__help__subcmd__lab,judge)
+                cmd="dyad__subcmd__help__subcmd__lab__subcmd__judge"
+                ;;
             dyad__subcmd__help__subcmd__lab,kill-etcd)
                 cmd="dyad__subcmd__help__subcmd__lab__subcmd__kill__subcmd__etcd"
                 ;;
             dyad__subcmd__help__subcmd__lab,list)
                 cmd="dyad__subcmd__help__subcmd__lab__subcmd__list"
+                ;;
+            dyad__subcmd__help__subcmd__lab,load)
+                cmd="dyad__subcmd__help__subcmd__lab__subcmd__load"
                 ;;
             dyad__subcmd__help__subcmd__lab,logs)
                 cmd="dyad__subcmd__help__subcmd__lab__subcmd__logs"
@@ -133,11 +139,17 @@ _dyad() {
             dyad__subcmd__lab,help)
                 cmd="dyad__subcmd__lab__subcmd__help"
                 ;;
+            dyad__subcmd__lab,judge)
+                cmd="dyad__subcmd__lab__subcmd__judge"
+                ;;
             dyad__subcmd__lab,kill-etcd)
                 cmd="dyad__subcmd__lab__subcmd__kill__subcmd__etcd"
                 ;;
             dyad__subcmd__lab,list)
                 cmd="dyad__subcmd__lab__subcmd__list"
+                ;;
+            dyad__subcmd__lab,load)
+                cmd="dyad__subcmd__lab__subcmd__load"
                 ;;
             dyad__subcmd__lab,logs)
                 cmd="dyad__subcmd__lab__subcmd__logs"
@@ -199,11 +211,17 @@ _dyad() {
             dyad__subcmd__lab__subcmd__help,help)
                 cmd="dyad__subcmd__lab__subcmd__help__subcmd__help"
                 ;;
+            dyad__subcmd__lab__subcmd__help,judge)
+                cmd="dyad__subcmd__lab__subcmd__help__subcmd__judge"
+                ;;
             dyad__subcmd__lab__subcmd__help,kill-etcd)
                 cmd="dyad__subcmd__lab__subcmd__help__subcmd__kill__subcmd__etcd"
                 ;;
             dyad__subcmd__lab__subcmd__help,list)
                 cmd="dyad__subcmd__lab__subcmd__help__subcmd__list"
+                ;;
+            dyad__subcmd__lab__subcmd__help,load)
+                cmd="dyad__subcmd__lab__subcmd__help__subcmd__load"
                 ;;
             dyad__subcmd__lab__subcmd__help,logs)
                 cmd="dyad__subcmd__lab__subcmd__help__subcmd__logs"
@@ -364,7 +382,7 @@ _dyad() {
             return 0
             ;;
         dyad__subcmd__help__subcmd__lab)
-            opts="up down list status exec power cut heal freeze thaw kill-etcd block-port stall slow-disk slow-fsync full-disk clock bmc logs timeline supervise"
+            opts="up down list status exec power cut heal freeze thaw kill-etcd block-port stall slow-disk slow-fsync full-disk clock bmc logs timeline load judge supervise"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -503,6 +521,20 @@ _dyad() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        dyad__subcmd__help__subcmd__lab__subcmd__judge)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         dyad__subcmd__help__subcmd__lab__subcmd__kill__subcmd__etcd)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
@@ -518,6 +550,20 @@ _dyad() {
             return 0
             ;;
         dyad__subcmd__help__subcmd__lab__subcmd__list)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        dyad__subcmd__help__subcmd__lab__subcmd__load)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -672,7 +718,7 @@ _dyad() {
             return 0
             ;;
         dyad__subcmd__lab)
-            opts="-o -h -V --name --output --help --version up down list status exec power cut heal freeze thaw kill-etcd block-port stall slow-disk slow-fsync full-disk clock bmc logs timeline supervise help"
+            opts="-o -h -V --name --output --help --version up down list status exec power cut heal freeze thaw kill-etcd block-port stall slow-disk slow-fsync full-disk clock bmc logs timeline load judge supervise help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -940,7 +986,7 @@ _dyad() {
             return 0
             ;;
         dyad__subcmd__lab__subcmd__help)
-            opts="up down list status exec power cut heal freeze thaw kill-etcd block-port stall slow-disk slow-fsync full-disk clock bmc logs timeline supervise help"
+            opts="up down list status exec power cut heal freeze thaw kill-etcd block-port stall slow-disk slow-fsync full-disk clock bmc logs timeline load judge supervise help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1093,6 +1139,20 @@ _dyad() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        dyad__subcmd__lab__subcmd__help__subcmd__judge)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         dyad__subcmd__lab__subcmd__help__subcmd__kill__subcmd__etcd)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
@@ -1108,6 +1168,20 @@ _dyad() {
             return 0
             ;;
         dyad__subcmd__lab__subcmd__help__subcmd__list)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        dyad__subcmd__lab__subcmd__help__subcmd__load)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1261,6 +1335,40 @@ _dyad() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        dyad__subcmd__lab__subcmd__judge)
+            opts="-o -h -V --time-limit --since --name --output --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --time-limit)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --since)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --name)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --output)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         dyad__subcmd__lab__subcmd__kill__subcmd__etcd)
             opts="-o -h -V --name --output --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -1294,6 +1402,84 @@ _dyad() {
                 return 0
             fi
             case "${prev}" in
+                --name)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --output)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        dyad__subcmd__lab__subcmd__load)
+            opts="-o -h -V --endpoint --duration --operations --clients --rate --registers --request-limit --final-limit --seed --prefix --ca --cert --key --name --output --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --endpoint)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --duration)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --operations)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --clients)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --rate)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --registers)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --request-limit)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --final-limit)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --seed)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --prefix)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --ca)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cert)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --key)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --name)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0

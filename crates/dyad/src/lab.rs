@@ -1,5 +1,6 @@
 //! `dyad lab`: two real nodes on this machine, with faults on demand.
 
+mod clients;
 mod print;
 mod run;
 
@@ -8,6 +9,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
+use dyad_judge::cli::{JudgeArgs, LoadArgs};
 use dyad_lab::LabConfig;
 
 pub use run::run;
@@ -161,6 +163,16 @@ pub enum LabCommand {
         #[arg(long, value_name = "FILE")]
         svg: Option<PathBuf>,
     },
+    /// Put load on etcd nodes and record every operation
+    ///
+    /// Clients write, compare-and-swap, insert, remove and read through every node, whatever fails, until
+    /// the limit or an interrupt. Then each node is read once, for `dyad lab judge`. Any etcd will do; the
+    /// nodes of a lab are reached from beside the pair: dyad lab exec client -- dyad lab load ...
+    Load(Box<LoadArgs>),
+    /// Judge what clients saw: is it linearizable, and is anything acknowledged lost?
+    ///
+    /// Exit code 0 is good, 3 is bad and shown, 1 is undecided.
+    Judge(JudgeArgs),
     /// The process behind a lab; started by `up`
     #[command(hide = true)]
     Supervise {

@@ -11,6 +11,7 @@
 //! [`verdict`] puts both together. What cannot be decided within its limit is never called good.
 
 mod chance;
+pub mod cli;
 pub mod clock;
 pub mod history;
 pub mod linearizable;

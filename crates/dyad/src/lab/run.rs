@@ -13,7 +13,7 @@ use dyad_lab::{ExecTarget, Lab, LabConfig, Lifetime, Supervision};
 
 use super::{
     FenceAgentArgument, LabArgs, LabCommand, LinkArgument, PowerArgument, ReleaseArgument, UpArgs,
-    print,
+    clients, print,
 };
 use crate::exit::{Exit, Failure};
 use crate::output::Format;
@@ -29,6 +29,8 @@ pub fn run(arguments: LabArgs, format: Format) -> anyhow::Result<Exit> {
             dyad_lab::supervise(&lab).map_err(failure)?;
             Ok(Exit::Ok)
         }
+        LabCommand::Load(load) => clients::load(&load, format),
+        LabCommand::Judge(judge) => clients::judge(&judge, format),
         LabCommand::Status => {
             let lab = connect(&name)?;
             print::status(&lab, &lab.status().map_err(failure)?, format)

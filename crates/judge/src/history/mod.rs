@@ -42,6 +42,10 @@ impl History {
         for (position, history) in histories.into_iter().enumerate() {
             if position == 0 {
                 merged.header = history.header;
+            } else {
+                merged.header.endpoints.extend(history.header.endpoints);
+                merged.header.endpoints.sort_unstable();
+                merged.header.endpoints.dedup();
             }
             // Ids and clients are unique within one file only.
             let first_id = merged.operations.iter().map(|op| op.id + 1).max().unwrap_or(0);

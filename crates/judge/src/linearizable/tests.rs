@@ -252,6 +252,18 @@ fn what_was_perhaps_seen_perhaps_happened() {
     );
 }
 
+/// A comparison cannot fail on the very value that it asked for.
+#[test]
+fn an_answer_that_contradicts_itself_is_caught() {
+    bad("1 a k insert x 0-10 no 1", &[1], 1);
+    bad(
+        "1 a k put x   0-10 ok 2
+         2 a k cas x y 20-30 no 2 x@2",
+        &[2],
+        2,
+    );
+}
+
 /// Reads that are allowed to be old are not held against anybody.
 #[test]
 fn serializable_reads_are_not_judged() {
