@@ -8,9 +8,10 @@ CARGO ?= cargo
 help: ## List the commands
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-8s %s\n", $$1, $$2 }'
 
-setup: ## Install what building and testing need (Debian packages, both etcd series)
+setup: ## Install what building and testing need (Debian packages, both etcd series, a BMC emulator)
 	scripts/setup
 	scripts/fetch-etcd
+	scripts/fetch-sushy
 
 test: setup lint doc deny unit lab-test ## Everything that CI runs
 

@@ -29,14 +29,13 @@ fn the_password_is_nowhere() {
         Fault::Slow(Duration::from_millis(30)),
     ] {
         fixture.bmc.set_fault(fault);
+        let all: &[_] =
+            &["status", "off", "reboot", "monitor", "on", "list", "metadata", "validate-all"];
         for auth in ["basic", "session"] {
-            for action in
-                ["status", "off", "reboot", "monitor", "on", "list", "metadata", "validate-all"]
-            {
-                let lines = format!(
-                    "action={action}\nauth={auth}\nverbose=1\ntimeout_ms=300\non_timeout_ms=300\n"
-                );
-                let (child, started) = start_with(&(lines + &fixture.parameters()));
+            // Where nothing is wrong, every action; else those that matter most.
+            for action in if fault == Fault::None { all } else { &all[..3] } {
+                let lines = format!("auth={auth}\nverbose=1\ntimeout_ms=300\non_timeout_ms=300\n");
+                let (child, started) = start_with(&fixture.lines(action, &lines));
                 let process = format!("/proc/{}", child.id());
                 for name in ["cmdline", "environ"] {
                     let seen = fs::read(format!("{process}/{name}")).unwrap_or_default();

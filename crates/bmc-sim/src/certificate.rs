@@ -33,6 +33,11 @@ impl Certificate {
         self.certificate.pem()
     }
 
+    /// Its key in PEM form, for other servers that shall show this certificate.
+    pub fn key_pem(&self) -> String {
+        self.key.serialize_pem()
+    }
+
     pub(crate) fn server_config(&self) -> Result<Arc<ServerConfig>, rustls::Error> {
         let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(self.key.serialize_der()));
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());

@@ -124,12 +124,12 @@ impl Redfish {
         })
     }
 
-    /// Ends the session, if one was opened. A BMC that does not answer forgets it by itself.
-    pub fn log_out(&self) {
+    /// Ends the session, if one was opened and there is time. A BMC forgets the others by itself.
+    pub fn log_out(&self, deadline: Deadline) {
         let session = self.session.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(Session { token, path: Some(path) }) = session {
             let request = Request::new(Method::Delete, path).secret_header("X-Auth-Token", &token);
-            let _ = self.http.send(&request, Deadline::after(LOG_OUT_MAX.min(self.request_limit)));
+            let _ = self.http.send(&request, deadline.within(LOG_OUT_MAX.min(self.request_limit)));
         }
     }
 

@@ -35,12 +35,12 @@ fn fixture(authentication: Authentication) -> Fixture {
         .build()
         .unwrap();
     let credentials = Credentials { username: "admin".to_owned(), password: Secret::new("right") };
-    let redfish = Redfish::new(http, credentials, authentication, Duration::from_secs(5));
+    let redfish = Redfish::new(http, credentials, authentication, Duration::from_secs(20));
     Fixture { bmc, switch, redfish }
 }
 
 fn soon() -> Deadline {
-    Deadline::after(Duration::from_secs(20))
+    Deadline::after(Duration::from_mins(1))
 }
 
 /// Off is proven by reading it back, on is too, and what is already so is not asked for.
@@ -56,7 +56,7 @@ fn off_and_on() {
         assert_eq!(look().power, PowerState::On);
         let resets = bmc.events(0).iter().filter(|event| event.reset.is_some()).count();
         assert_eq!(resets, 2);
-        redfish.log_out();
+        redfish.log_out(soon());
         assert_eq!(bmc.sessions(), 0);
     }
 }

@@ -17,8 +17,15 @@ const TURN_SLACK: Duration = Duration::from_millis(200);
 
 /// Runs an action with these settings.
 pub(super) fn run(action: Action, settings: &Settings, input: &Input) -> Result<Outcome, Failure> {
+    let started = Instant::now();
     let redfish = settings.connect()?;
-    let agent = Agent { settings, redfish: &redfish, started: Instant::now() };
+    let delay = match action {
+        Action::Off | Action::Reboot => settings.split_delay,
+        _ => Duration::ZERO,
+    };
+    let delay_end = Deadline::at(started + delay);
+    let deadline = Deadline::at(started + delay + settings.timeout);
+    let agent = Agent { settings, redfish: &redfish, started, delay_end, deadline };
     let result = match action {
         Action::On => agent.on(),
         Action::Off => agent.off(),
@@ -29,7 +36,7 @@ pub(super) fn run(action: Action, settings: &Settings, input: &Input) -> Result<
         // The settings were understood and the files could be used: that is all there is to validate.
         Action::ValidateAll | Action::Metadata => Ok(Outcome::Done),
     };
-    redfish.log_out();
+    redfish.log_out(deadline);
     result
 }
 
@@ -37,11 +44,15 @@ struct Agent<'a> {
     settings: &'a Settings,
     redfish: &'a Redfish,
     started: Instant,
+    /// When the delay that decides a split is over.
+    delay_end: Deadline,
+    /// When the action must have ended.
+    deadline: Deadline,
 }
 
 impl Agent<'_> {
     fn status(&self) -> Result<Outcome, Failure> {
-        let system = self.look(Deadline::after(self.settings.timeout))?;
+        let system = self.look()?;
         match system.power {
             PowerState::On => Ok(print("Status: ON\n")),
             PowerState::Off => {
@@ -57,7 +68,7 @@ impl Agent<'_> {
     }
 
     fn monitor(&self) -> Result<Outcome, Failure> {
-        let system = self.look(Deadline::after(self.settings.timeout))?;
+        let system = self.look()?;
         for reset in [ResetType::ForceOff, ResetType::On] {
             if !system.offers(reset) {
                 let offered = system.offered().to_vec();
@@ -80,16 +91,15 @@ impl Agent<'_> {
         if let Some(node) = &self.settings.node {
             return Ok(print(&format!("{node},\n")));
         }
-        let systems = self.redfish.systems(Deadline::after(self.settings.timeout))?;
+        let systems = self.redfish.systems(self.deadline)?;
         let lines: String = systems.iter().map(|s| format!("{},{}\n", s.id, s.name)).collect();
         Ok(print(&lines))
     }
 
     fn on(&self) -> Result<Outcome, Failure> {
-        let deadline = Deadline::after(self.settings.timeout);
         self.take_turn();
-        let system = self.look(deadline)?;
-        self.redfish.power_on(&system, deadline)?;
+        let system = self.look()?;
+        self.redfish.power_on(&system, self.deadline)?;
         Turns::of(self.settings).remember_power_on(None, Deadline::after(TURN_SLACK));
         Ok(print("Success: Powered ON\n"))
     }
@@ -153,14 +163,14 @@ impl Agent<'_> {
             system.power =
                 PowerState::Other("Off, but another action may be switching it on".into());
         }
-        let proof = self.redfish.force_off(&system, Deadline::after(self.settings.timeout))?;
+        let proof = self.redfish.force_off(&system, self.deadline)?;
         self.tell("the BMC said Off");
         Ok(proof)
     }
 
     /// Waits for the delay that decides a split, unless the BMC says Off before it ends.
     fn look_through_delay(&self) -> Result<System, Failure> {
-        let end = Deadline::at(self.started + self.settings.split_delay);
+        let end = self.delay_end;
         let mut known: Option<System> = None;
         while !end.passed() {
             let seen = match &known {
@@ -178,12 +188,12 @@ impl Agent<'_> {
         }
         match known {
             Some(system) => Ok(system),
-            None => self.look(Deadline::after(self.settings.timeout)),
+            None => self.look(),
         }
     }
 
-    fn look(&self, deadline: Deadline) -> Result<System, Failure> {
-        Ok(self.redfish.look(self.settings.system.as_ref(), deadline)?)
+    fn look(&self) -> Result<System, Failure> {
+        Ok(self.redfish.look(self.settings.system.as_ref(), self.deadline)?)
     }
 
     fn tell(&self, step: &str) {

@@ -91,7 +91,7 @@ fn power_on(
 ) -> Result<bool, Failure> {
     let redfish = settings.connect()?;
     let result = ask_until_on(settings, &redfish, turns, number, deadline);
-    redfish.log_out();
+    redfish.log_out(deadline);
     result
 }
 

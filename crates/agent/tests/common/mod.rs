@@ -15,7 +15,7 @@ use dyad_http::Secret;
 pub(crate) const PASSWORD: &str = "Xyzzy-hunter2-plugh";
 pub(crate) const UUID: &str = "0c9b2b8e-6a3c-4a58-9a5c-7a8f6a1f0001";
 /// A test that waits this long has failed.
-pub(crate) const LONG: Duration = Duration::from_secs(30);
+pub(crate) const LONG: Duration = Duration::from_mins(1);
 
 pub(crate) struct Fixture {
     pub(crate) directory: tempfile::TempDir,
@@ -106,7 +106,7 @@ impl Fixture {
         write_private(&self.path("bmc"), &format!("username={user}\npassword={password}\n"));
     }
 
-    /// Address, pin, credentials and a run directory of this test's own; short limits.
+    /// Address, pin, credentials and a run directory of this test's own; limits for a busy machine.
     pub(crate) fn parameters(&self) -> String {
         format!(
             "address={}\npin={}\n{}",
@@ -120,7 +120,7 @@ impl Fixture {
     pub(crate) fn files(&self) -> String {
         let directory = self.directory.path().display();
         format!(
-            "credentials_file={directory}/bmc\nrun_directory={directory}/run\nrequest_timeout_ms=2000\n"
+            "credentials_file={directory}/bmc\nrun_directory={directory}/run\nrequest_timeout_ms=20000\ntimeout_ms=60000\n"
         )
     }
 
@@ -128,8 +128,14 @@ impl Fixture {
         self.run_also(action, "")
     }
 
+    /// With these lines too; they go before the fixture's own.
     pub(crate) fn run_also(&self, action: &str, lines: &str) -> Run {
-        run_with(&format!("action={action}\n{}{lines}", self.parameters()))
+        run_with(&self.lines(action, lines))
+    }
+
+    /// The parameters, where these lines take the place of the fixture's own of the same name.
+    pub(crate) fn lines(&self, action: &str, lines: &str) -> String {
+        override_lines(&format!("action={action}\n{}", self.parameters()), lines)
     }
 
     pub(crate) fn power(&self) -> PowerState {
@@ -153,6 +159,14 @@ impl Fixture {
             .map(bmc_sim::ResetType::as_str)
             .collect()
     }
+}
+
+/// Lines that replace others of the same name.
+pub(crate) fn override_lines(text: &str, lines: &str) -> String {
+    let name = |line: &str| line.split('=').next().unwrap_or_default().to_owned();
+    let replaced: Vec<_> = lines.lines().map(name).collect();
+    let kept = text.lines().filter(|line| !replaced.contains(&name(line)));
+    kept.chain(lines.lines()).map(|line| format!("{line}\n")).collect()
 }
 
 pub(crate) fn write_private(path: &Path, text: &str) {
