@@ -5,7 +5,7 @@ mod support;
 use std::time::Instant;
 
 use etcd_fixture::{Options, Release, in_own_network, wait_for};
-use support::{Lost, Pair, Writers, steps, wait_written};
+use support::{Lost, Pair, SHORT, Writers, steps, wait_written};
 
 /// P2 and R3: in every round every acknowledged write survives the loss of the leader or of the follower
 /// under load, and the survivor ends alone. Every other round has TLS; every third waits until the survivor
@@ -17,7 +17,7 @@ fn rounds(release: Release, lost: Lost) {
         // etcd's own defaults: the survivor keeps its role long enough for the stand-in to meet it there.
         (options.heartbeat_ms, options.election_ms) = (100, 1000);
         let mut pair = Pair::start(options, lost);
-        let writers = Writers::start(8, || pair.client());
+        let writers = Writers::start(8, SHORT, || pair.client());
         wait_written(&pair.client(), 200);
         let dead = pair.dead;
         pair.cluster.members[dead].lose_power().unwrap();
@@ -79,7 +79,7 @@ fn an_isolated_member_that_comes_back_is_refused() {
     }
     for release in Release::ALL {
         let mut pair = Pair::start(Options::new(release).machines(), Lost::Follower);
-        let writers = Writers::start(8, || pair.client());
+        let writers = Writers::start(8, SHORT, || pair.client());
         wait_written(&pair.client(), 100);
         let dead = pair.dead;
         pair.cluster.members[dead].pull_cable().unwrap();

@@ -8,7 +8,7 @@ use dyad_core::ids::{ClusterId, MemberId};
 use etcd_fixture::{Cluster, Options, Release};
 use etcd_peer::client::Consistency;
 use etcd_peer::stand_in::{Error, Limits, Report, Role, StandIn, Step, Survivor, Veto};
-use support::{Lost, Pair, Writers, client_of, tls_of, wait_written};
+use support::{Lost, Pair, SHORT, Writers, client_of, tls_of, wait_written};
 
 fn role(report: &Report) -> Option<Role> {
     report.steps.iter().find_map(|timed| match timed.step {
@@ -33,7 +33,7 @@ fn the_survivor_leads() {
         options.election_ms = 5000;
         let mut pair = Pair::start(options, Lost::Follower);
         let before = pair.cluster.members[pair.survivor].status().unwrap();
-        let writers = Writers::start(4, || pair.client());
+        let writers = Writers::start(4, SHORT, || pair.client());
         wait_written(&pair.client(), 50);
         let dead = pair.dead;
         pair.cluster.members[dead].kill().unwrap();
@@ -53,7 +53,7 @@ fn the_survivor_follows() {
     each(|mut options| {
         options.election_ms = 5000;
         let mut pair = Pair::start(options, Lost::Leader);
-        let writers = Writers::start(4, || pair.client());
+        let writers = Writers::start(4, SHORT, || pair.client());
         wait_written(&pair.client(), 50);
         let dead = pair.dead;
         pair.cluster.members[dead].kill().unwrap();
@@ -122,7 +122,7 @@ fn the_survivor_is_slow() {
             let mut pair = Pair::start(Options::new(release), lost);
             let slow =
                 pair.cluster.members[pair.survivor].slow_disk(Duration::from_millis(50)).unwrap();
-            let writers = Writers::start(4, || pair.client());
+            let writers = Writers::start(4, SHORT, || pair.client());
             wait_written(&pair.client(), 10);
             let dead = pair.dead;
             pair.cluster.members[dead].kill().unwrap();
@@ -143,7 +143,7 @@ fn the_survivor_stands_still_now_and_then() {
         for lost in [Lost::Leader, Lost::Follower] {
             let mut pair = Pair::start(Options::new(release), lost);
             let dead = pair.dead;
-            let writers = Writers::start(4, || pair.client());
+            let writers = Writers::start(4, SHORT, || pair.client());
             wait_written(&pair.client(), 50);
             pair.cluster.members[dead].kill().unwrap();
             let stand_in = pair.stand_in(Duration::from_secs(20)).client(pair.client());

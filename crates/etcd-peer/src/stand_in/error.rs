@@ -33,8 +33,8 @@ pub enum Error {
     /// A thread could not be started.
     #[error("cannot start a thread")]
     Thread(#[source] io::Error),
-    /// The survivor's own membership forbids it.
-    #[error("the survivor's membership forbids it: {0}")]
+    /// What the survivor says of itself forbids it.
+    #[error("the survivor must not take over: {0}")]
     Vetoed(#[from] Veto),
     /// Another cluster answers at the peer URL.
     #[error("{peer_url} belongs to cluster {found}, not {expected}")]
@@ -76,7 +76,7 @@ pub enum Error {
     },
 }
 
-/// What in the survivor's own membership forbids a stand-in.
+/// What the survivor says of itself that forbids a stand-in.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Veto {
     /// The survivor was still catching up: it may lack acknowledged writes.
@@ -88,6 +88,9 @@ pub enum Veto {
     /// The other one does not vote: the survivor needs no help.
     #[error("member {0} is a learner and has no vote to cast")]
     DeadIsLearner(MemberId),
+    /// Its etcd has a flaw that can lose acknowledged writes of a member that runs alone.
+    #[error("its etcd {0} is too old: at least 3.4.21 or 3.5.5 is needed")]
+    TooOld(String),
     /// There are more voters than these two.
     #[error("member {0} votes too; this is for exactly two voters")]
     ThirdVoter(MemberId),

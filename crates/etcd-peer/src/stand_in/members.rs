@@ -31,6 +31,18 @@ pub(super) fn veto(listed: &[Listed], survivor: MemberId, dead: MemberId) -> Opt
     }
 }
 
+/// Whether this version of etcd keeps what a member that runs alone has acknowledged. Before 3.4.21 and 3.5.5
+/// it could answer before the write was on disk. A version that cannot be read is not held against it.
+pub(super) fn is_too_old(version: &str) -> bool {
+    let mut numbers = version.split(['.', '-', '+']).map(str::parse::<u32>);
+    match (numbers.next(), numbers.next(), numbers.next()) {
+        (Some(Ok(3)), Some(Ok(4)), Some(Ok(patch))) => patch < 21,
+        (Some(Ok(3)), Some(Ok(5)), Some(Ok(patch))) => patch < 5,
+        (Some(Ok(major)), Some(Ok(minor)), _) => (major, minor) < (3, 4),
+        _ => false,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -52,6 +64,26 @@ mod tests {
         ] {
             let listed: Vec<Listed> = serde_json::from_str(json).unwrap();
             assert_eq!(veto(&listed, me, dead), expected, "{json}");
+        }
+    }
+
+    /// Exactly the versions that can lose a lone member's acknowledged writes are refused.
+    #[test]
+    fn old_versions_are_told_from_new() {
+        for (version, expected) in [
+            ("3.3.27", true),
+            ("3.4.20", true),
+            ("3.4.21", false),
+            ("3.4.23", false),
+            ("3.5.4", true),
+            ("3.5.5", false),
+            ("3.5.16", false),
+            ("3.6.0-rc.1", false),
+            ("2.3.8", true),
+            ("4.0.0", false),
+            ("unknown", false),
+        ] {
+            assert_eq!(is_too_old(version), expected, "{version}");
         }
     }
 }

@@ -8,10 +8,11 @@ use std::time::{Duration, Instant};
 
 use dyad_http::{Deadline, Endpoint, StreamHandle};
 
-use super::error::Error;
+use super::error::{Error, Veto};
 use super::link::{Event, Link};
 use super::lock::Lock;
 use super::machine::{Action, Input, Machine};
+use super::members::is_too_old;
 use super::report::{Report, Step, TimedStep};
 use super::{Limits, StandIn};
 use crate::client::Client;
@@ -222,6 +223,9 @@ impl Run<'_> {
         self.handles.retain(|(known, _)| *known != kind);
         self.handles.push((kind, handle));
         self.version = version.or(self.version.take());
+        if let Some(version) = self.version.as_ref().filter(|version| is_too_old(version)) {
+            return Err(Veto::TooOld(version.clone()).into());
+        }
         if self.version.as_deref().is_some_and(|version| version.starts_with("3.4."))
             && let Some(client) = self.client.take()
         {

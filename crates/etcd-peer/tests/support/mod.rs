@@ -15,6 +15,9 @@ use etcd_peer::client::{Client, Consistency, Deadline, Outcome, Range};
 use etcd_peer::stand_in::{Error, Limits, Report, StandIn, Step, Survivor};
 use etcd_peer::{Identity, Tls};
 
+/// The patience of a client that is not asked about its slowest request.
+pub const SHORT: Duration = Duration::from_secs(3);
+
 /// A generous deadline.
 pub fn soon() -> Deadline {
     Deadline::after(Duration::from_secs(20))
@@ -139,19 +142,21 @@ pub struct Writers {
 pub struct Written {
     /// Keys whose write was acknowledged, and when.
     pub acknowledged: Vec<(String, Instant)>,
-    /// The slowest acknowledged write.
+    /// The slowest write, acknowledged or not.
     pub slowest: Duration,
     /// Writes that failed and may or may not be there.
     pub unknown: usize,
 }
 
 impl Writers {
-    pub fn start(count: usize, client: impl Fn() -> Client) -> Self {
+    /// `patience` is how long one write may take. A write that was forwarded to the dead leader is lost, and
+    /// etcd tells after 7 s only.
+    pub fn start(count: usize, patience: Duration, client: impl Fn() -> Client) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let threads = (0..count)
             .map(|writer| {
                 let (stop, client) = (Arc::clone(&stop), client());
-                std::thread::spawn(move || write(writer, &client, &stop))
+                std::thread::spawn(move || write(writer, patience, &client, &stop))
             })
             .collect();
         Self { stop, threads }
@@ -171,20 +176,17 @@ impl Writers {
     }
 }
 
-fn write(writer: usize, client: &Client, stop: &AtomicBool) -> Written {
+fn write(writer: usize, patience: Duration, client: &Client, stop: &AtomicBool) -> Written {
     let mut written = Written::default();
     let mut number = 0;
     while !stop.load(Ordering::SeqCst) {
         let key = format!("w{writer}/{number}");
         number += 1;
         let began = Instant::now();
-        // A write that was forwarded to the dead leader is lost; etcd would tell after 7 s only.
-        let deadline = Deadline::after(Duration::from_secs(3));
-        match client.put(key.as_bytes(), key.as_bytes(), deadline) {
-            Ok(_) => {
-                written.slowest = written.slowest.max(began.elapsed());
-                written.acknowledged.push((key, Instant::now()));
-            }
+        let outcome = client.put(key.as_bytes(), key.as_bytes(), Deadline::after(patience));
+        written.slowest = written.slowest.max(began.elapsed());
+        match outcome {
+            Ok(_) => written.acknowledged.push((key, Instant::now())),
             Err(error) if error.outcome() == Outcome::Unknown => written.unknown += 1,
             Err(error) => panic!("{key}: {error:?}"),
         }
