@@ -19,7 +19,7 @@ use crate::client::Client;
 use crate::tls;
 use crate::wire::{Message, StreamKind};
 
-/// So many streams taken from us in order, while the survivor still knows the dead member, are no accident.
+/// So many streams taken from us in order, and given back when asked for again, are no accident.
 const DISPLACED_MAX: u32 = 3;
 /// How often to look at the limit while there is nothing to do.
 const IDLE: Duration = Duration::from_millis(50);
@@ -46,6 +46,7 @@ pub(super) fn run(
         client,
         cleared: false,
         handles: Vec::new(),
+        ended: Vec::new(),
         displaced: 0,
         version: None,
         trouble: None,
@@ -141,6 +142,8 @@ struct Run<'a> {
     client: Option<Client>,
     cleared: bool,
     handles: Vec<(StreamKind, StreamHandle)>,
+    /// Streams that etcd ended in order, as long as nothing has failed since.
+    ended: Vec<StreamKind>,
     displaced: u32,
     version: Option<String>,
     trouble: Option<String>,
@@ -205,6 +208,8 @@ impl Run<'_> {
             Event::ProposalDone => self.step(Input::ProposalDone, threads),
             Event::MayCampaign(may) => self.step(Input::MayCampaign(may), threads),
             Event::Trouble(why) => {
+                // It stops or restarts: that ends streams too.
+                self.ended.clear();
                 self.trouble = Some(why);
                 Ok(())
             }
@@ -220,6 +225,13 @@ impl Run<'_> {
         version: Option<String>,
         threads: &mut Threads,
     ) -> Result<(), Error> {
+        if self.ended.contains(&kind) {
+            self.ended.retain(|ended| *ended != kind);
+            self.displaced += 1;
+            if self.displaced > DISPLACED_MAX {
+                return Err(Error::Displaced(self.link.target.dead));
+            }
+        }
         self.handles.retain(|(known, _)| *known != kind);
         self.handles.push((kind, handle));
         self.version = version.or(self.version.take());
@@ -241,10 +253,8 @@ impl Run<'_> {
         clean: bool,
         threads: &mut Threads,
     ) -> Result<(), Error> {
-        self.displaced += u32::from(clean);
-        // The answer to the next request is on its way. If it is "gone" that comes as an event of its own.
-        if self.displaced > DISPLACED_MAX {
-            return Err(Error::Displaced(self.link.target.dead));
+        if clean {
+            self.ended.push(kind);
         }
         self.step(Input::Detached(kind), threads)
     }
