@@ -108,7 +108,8 @@ fn value(parameter: &Parameter) -> String {
     }
 }
 
-fn words(parameter: &Parameter) -> String {
+/// All there is to say about a parameter. The metadata has it too: pcs shows either text, not both.
+pub(super) fn words(parameter: &Parameter) -> String {
     match parameter.long_description {
         "" => format!("{}.", parameter.short_description),
         more => format!("{}. {more}", parameter.short_description),

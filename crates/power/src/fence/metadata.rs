@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use super::AGENT;
 use super::action::Action;
+use super::manual::words;
 use super::parameters::{Kind, PARAMETERS, Parameter};
 
 /// What the agent is, in one line.
@@ -70,13 +71,7 @@ fn add(xml: &mut String, parameter: &Parameter, name: &str) {
         "\t\t<shortdesc lang=\"en\">{}</shortdesc>",
         escape(parameter.short_description)
     );
-    if !parameter.long_description.is_empty() {
-        let _ = writeln!(
-            xml,
-            "\t\t<longdesc lang=\"en\">{}</longdesc>",
-            escape(parameter.long_description)
-        );
-    }
+    let _ = writeln!(xml, "\t\t<longdesc lang=\"en\">{}</longdesc>", escape(&words(parameter)));
     xml.push_str("\t</parameter>\n");
 }
 
