@@ -13,7 +13,7 @@ use super::{Outcome, print};
 /// How often the BMC is asked whether the delay is still needed.
 const DELAY_LOOK: Duration = Duration::from_millis(500);
 /// What an action gives an earlier one beyond its request's limit to fall silent.
-const TURN_SLACK: Duration = Duration::from_millis(200);
+const TURN_SLACK: Duration = Duration::from_secs(1);
 
 /// Runs an action with these settings.
 pub(super) fn run(action: Action, settings: &Settings, input: &Input) -> Result<Outcome, Failure> {

@@ -107,7 +107,9 @@ fn ask_until_on(
         let error = match redfish.find_system(settings.system.as_ref(), deadline) {
             Ok(system) if system.power == PowerState::On => return Ok(true),
             Ok(system) => {
-                let ask = || redfish.reset(&system, ResetType::On, deadline);
+                // A later action waits for this no longer than for one request.
+                let limit = deadline.within(settings.request_timeout);
+                let ask = || redfish.reset(&system, ResetType::On, limit);
                 match turns.during(number, deadline, ask) {
                     Ok(None) => return Ok(false),
                     Ok(Some(Ok(()))) => match wait_for_on(redfish, &system, deadline) {

@@ -42,12 +42,16 @@ impl Turns {
     }
 
     /// Takes the next number. Whoever had one before is silent when this returns.
+    ///
+    /// If someone still holds the lock at the deadline, that is an error: the request that he is about may
+    /// still take effect. The number is taken all the same, so that it is his last one.
     pub(crate) fn take(&self, deadline: Deadline) -> io::Result<u64> {
-        let mut file = self.lock(deadline)?;
+        let mut file = self.open()?;
+        let locked = wait_for_lock(&file, deadline);
         let mut record = read(&mut file);
         record.number += 1;
         write(&mut file, &record)?;
-        Ok(record.number)
+        locked.map(|()| record.number)
     }
 
     /// Does something while the turn is ours for certain; `None` if it no longer is.
@@ -80,25 +84,34 @@ impl Turns {
     }
 
     fn lock(&self, deadline: Deadline) -> io::Result<File> {
+        let file = self.open()?;
+        wait_for_lock(&file, deadline)?;
+        Ok(file)
+    }
+
+    fn open(&self) -> io::Result<File> {
         if let Some(directory) = self.path.parent() {
             DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
         }
-        let file = OpenOptions::new()
+        OpenOptions::new()
             .read(true)
             .write(true)
             .create(true)
             .truncate(false)
             .mode(0o600)
-            .open(&self.path)?;
-        loop {
-            match file.try_lock() {
-                Ok(()) => return Ok(file),
-                Err(TryLockError::Error(error)) => return Err(error),
-                Err(TryLockError::WouldBlock) if deadline.passed() => {
-                    return Err(io::ErrorKind::TimedOut.into());
-                }
-                Err(TryLockError::WouldBlock) => thread::sleep(LOOK),
+            .open(&self.path)
+    }
+}
+
+fn wait_for_lock(file: &File, deadline: Deadline) -> io::Result<()> {
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::Error(error)) => return Err(error),
+            Err(TryLockError::WouldBlock) if deadline.passed() => {
+                return Err(io::ErrorKind::TimedOut.into());
             }
+            Err(TryLockError::WouldBlock) => thread::sleep(LOOK),
         }
     }
 }
@@ -142,6 +155,8 @@ mod tests {
             turns.take(Deadline::after(Duration::from_millis(50))).map_err(|error| error.kind())
         });
         assert_eq!(taken_meanwhile.unwrap(), Some(Err(io::ErrorKind::TimedOut)));
+        // What it was about could not be stopped, but it was the last thing.
+        assert_eq!(turns.during(second, soon(), || 1).unwrap(), None);
     }
 
     /// A failure is remembered across turns until a success, and a broken file starts anew.
