@@ -16,6 +16,9 @@ _dyad() {
             ",$1")
                 cmd="dyad"
                 ;;
+            dyad,check)
+                cmd="dyad__subcmd__check"
+                ;;
             dyad,completions)
                 cmd="dyad__subcmd__completions"
                 ;;
@@ -25,8 +28,17 @@ _dyad() {
             dyad,help)
                 cmd="dyad__subcmd__help"
                 ;;
+            dyad,init)
+                cmd="dyad__subcmd__init"
+                ;;
             dyad,lab)
                 cmd="dyad__subcmd__lab"
+                ;;
+            dyad,render)
+                cmd="dyad__subcmd__render"
+                ;;
+            dyad__subcmd__help,check)
+                cmd="dyad__subcmd__help__subcmd__check"
                 ;;
             dyad__subcmd__help,completions)
                 cmd="dyad__subcmd__help__subcmd__completions"
@@ -37,8 +49,14 @@ _dyad() {
             dyad__subcmd__help,help)
                 cmd="dyad__subcmd__help__subcmd__help"
                 ;;
+            dyad__subcmd__help,init)
+                cmd="dyad__subcmd__help__subcmd__init"
+                ;;
             dyad__subcmd__help,lab)
                 cmd="dyad__subcmd__help__subcmd__lab"
+                ;;
+            dyad__subcmd__help,render)
+                cmd="dyad__subcmd__help__subcmd__render"
                 ;;
             dyad__subcmd__help__subcmd__lab,block-port)
                 cmd="dyad__subcmd__help__subcmd__lab__subcmd__block__subcmd__port"
@@ -260,8 +278,30 @@ _dyad() {
 
     case "${cmd}" in
         dyad)
-            opts="-o -h -V --output --help --version lab exit-codes completions help"
+            opts="-o -h -V --output --help --version init check render lab exit-codes completions help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --output)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        dyad__subcmd__check)
+            opts="-o -h -V --offline --output --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -326,8 +366,22 @@ _dyad() {
             return 0
             ;;
         dyad__subcmd__help)
-            opts="lab exit-codes completions help"
+            opts="init check render lab exit-codes completions help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        dyad__subcmd__help__subcmd__check)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -368,6 +422,20 @@ _dyad() {
             return 0
             ;;
         dyad__subcmd__help__subcmd__help)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        dyad__subcmd__help__subcmd__init)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -710,6 +778,46 @@ _dyad() {
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        dyad__subcmd__help__subcmd__render)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        dyad__subcmd__init)
+            opts="-o -h -V --from --schema --output --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --from)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --output)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -1785,6 +1893,44 @@ _dyad() {
                     return 0
                     ;;
                 --name)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --output)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        dyad__subcmd__render)
+            opts="-o -h -V --out --format --node --secrets --output --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --out)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --format)
+                    COMPREPLY=($(compgen -W "dir tar ignition machineconfig" -- "${cur}"))
+                    return 0
+                    ;;
+                --node)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --secrets)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -28,10 +28,35 @@ complete -c dyad -n "__fish_dyad_needs_command" -s o -l output -d 'How data is p
 json\t'One JSON document with `apiVersion` and `kind`'"
 complete -c dyad -n "__fish_dyad_needs_command" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c dyad -n "__fish_dyad_needs_command" -s V -l version -d 'Print version'
+complete -c dyad -n "__fish_dyad_needs_command" -f -a "init" -d 'Write a first pair.yaml'
+complete -c dyad -n "__fish_dyad_needs_command" -f -a "check" -d 'Say what is wrong or weak before it matters'
+complete -c dyad -n "__fish_dyad_needs_command" -f -a "render" -d 'Write everything that the two nodes need'
 complete -c dyad -n "__fish_dyad_needs_command" -f -a "lab" -d 'Two real nodes on this machine, with faults on demand'
 complete -c dyad -n "__fish_dyad_needs_command" -f -a "exit-codes" -d 'Print the exit codes and what they mean'
 complete -c dyad -n "__fish_dyad_needs_command" -f -a "completions" -d 'Print a shell completion script'
 complete -c dyad -n "__fish_dyad_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c dyad -n "__fish_dyad_using_subcommand init" -l from -d 'Convert this OpenShift install-config.yaml' -r -F
+complete -c dyad -n "__fish_dyad_using_subcommand init" -s o -l output -d 'How data is printed: for people, or as one versioned JSON document' -r -f -a "text\t'For people'
+json\t'One JSON document with `apiVersion` and `kind`'"
+complete -c dyad -n "__fish_dyad_using_subcommand init" -l schema -d 'Print the JSON Schema of pair.yaml instead, for editors'
+complete -c dyad -n "__fish_dyad_using_subcommand init" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c dyad -n "__fish_dyad_using_subcommand init" -s V -l version -d 'Print version'
+complete -c dyad -n "__fish_dyad_using_subcommand check" -s o -l output -d 'How data is printed: for people, or as one versioned JSON document' -r -f -a "text\t'For people'
+json\t'One JSON document with `apiVersion` and `kind`'"
+complete -c dyad -n "__fish_dyad_using_subcommand check" -l offline -d 'Do not speak to the BMCs or the name service'
+complete -c dyad -n "__fish_dyad_using_subcommand check" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c dyad -n "__fish_dyad_using_subcommand check" -s V -l version -d 'Print version'
+complete -c dyad -n "__fish_dyad_using_subcommand render" -l out -d 'The directory to write to' -r -F
+complete -c dyad -n "__fish_dyad_using_subcommand render" -l format -d 'In which form' -r -f -a "dir\t'A directory per node, laid out like its root'
+tar\t'A tar archive per node, to be unpacked at its root'
+ignition\t'An Ignition 3.4 file per node'
+machineconfig\t'One OpenShift MachineConfig for both nodes'"
+complete -c dyad -n "__fish_dyad_using_subcommand render" -l node -d 'Only this node' -r
+complete -c dyad -n "__fish_dyad_using_subcommand render" -l secrets -d 'Where keys and certificates are kept; beside the file if nothing is said' -r -F
+complete -c dyad -n "__fish_dyad_using_subcommand render" -s o -l output -d 'How data is printed: for people, or as one versioned JSON document' -r -f -a "text\t'For people'
+json\t'One JSON document with `apiVersion` and `kind`'"
+complete -c dyad -n "__fish_dyad_using_subcommand render" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c dyad -n "__fish_dyad_using_subcommand render" -s V -l version -d 'Print version'
 complete -c dyad -n "__fish_dyad_using_subcommand lab; and not __fish_seen_subcommand_from up down list status exec power cut heal freeze thaw kill-etcd block-port stall slow-disk slow-fsync full-disk clock bmc logs timeline load judge supervise help" -l name -d 'Which lab; labs with different names can run side by side' -r
 complete -c dyad -n "__fish_dyad_using_subcommand lab; and not __fish_seen_subcommand_from up down list status exec power cut heal freeze thaw kill-etcd block-port stall slow-disk slow-fsync full-disk clock bmc logs timeline load judge supervise help" -s o -l output -d 'How data is printed: for people, or as one versioned JSON document' -r -f -a "text\t'For people'
 json\t'One JSON document with `apiVersion` and `kind`'"
@@ -241,10 +266,13 @@ complete -c dyad -n "__fish_dyad_using_subcommand completions" -s o -l output -d
 json\t'One JSON document with `apiVersion` and `kind`'"
 complete -c dyad -n "__fish_dyad_using_subcommand completions" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c dyad -n "__fish_dyad_using_subcommand completions" -s V -l version -d 'Print version'
-complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from lab exit-codes completions help" -f -a "lab" -d 'Two real nodes on this machine, with faults on demand'
-complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from lab exit-codes completions help" -f -a "exit-codes" -d 'Print the exit codes and what they mean'
-complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from lab exit-codes completions help" -f -a "completions" -d 'Print a shell completion script'
-complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from lab exit-codes completions help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render lab exit-codes completions help" -f -a "init" -d 'Write a first pair.yaml'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render lab exit-codes completions help" -f -a "check" -d 'Say what is wrong or weak before it matters'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render lab exit-codes completions help" -f -a "render" -d 'Write everything that the two nodes need'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render lab exit-codes completions help" -f -a "lab" -d 'Two real nodes on this machine, with faults on demand'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render lab exit-codes completions help" -f -a "exit-codes" -d 'Print the exit codes and what they mean'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render lab exit-codes completions help" -f -a "completions" -d 'Print a shell completion script'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render lab exit-codes completions help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c dyad -n "__fish_dyad_using_subcommand help; and __fish_seen_subcommand_from lab" -f -a "up" -d 'Start two nodes and wait until the pair is complete'
 complete -c dyad -n "__fish_dyad_using_subcommand help; and __fish_seen_subcommand_from lab" -f -a "down" -d 'End a lab, whatever state it is in, and check that nothing is left of it'
 complete -c dyad -n "__fish_dyad_using_subcommand help; and __fish_seen_subcommand_from lab" -f -a "list" -d 'List all labs'

@@ -19,6 +19,8 @@ const MONITOR_PROMOTED_MS: u64 = 5_000;
 const MONITOR_UNPROMOTED_MS: u64 = 3_000;
 /// Every action of the agent ends in seconds (R9); these limits are for a machine in trouble.
 const ACTION_TIMEOUT_S: u64 = 60;
+/// What Pacemaker gives the fence agent beyond its own limit.
+const AGENT_HEADROOM_S: u64 = 5;
 /// A failed start or monitor is tried this often ...
 const RETRIES: u32 = 5;
 /// ... within this time; then the resource stays off and says so.
@@ -111,8 +113,12 @@ fn fence_id(node: &Node) -> String {
 fn fence_device(pair: &Pair, position: usize, node: &Node) -> Element {
     let id = fence_id(node);
     let delay_ms = pair.fence_delay_ms(position);
-    let timeout_s = (pair.fencing.bmc_timeout_ms + delay_ms).div_ceil(1_000);
+    // Pacemaker's limit lies above the agent's own, so that it is the agent that says what went wrong.
+    let timeout_s =
+        pair.fencing.bmc_timeout_ms.saturating_add(delay_ms).div_ceil(1_000) + AGENT_HEADROOM_S;
     let mut values = vec![
+        // The agent refuses an action for any other node (R10).
+        ("node", node.name.to_string()),
         ("pcmk_host_list", node.name.to_string()),
         ("pcmk_host_check", "static-list".to_owned()),
         ("address", node.bmc.address.clone()),
@@ -123,9 +129,10 @@ fn fence_device(pair: &Pair, position: usize, node: &Node) -> Element {
     ];
     values.extend(node.bmc.system.clone().map(|system| ("system", system)));
     values.push(match &node.bmc.tls {
+        _ if node.bmc.address.starts_with("http://") => ("ssl", "0".to_owned()),
         BmcTls::CaFile(file) => ("ca_file", file.display().to_string()),
         BmcTls::Pin(pin) => ("pin", pin.clone()),
-        BmcTls::Insecure => ("insecure", "true".to_owned()),
+        BmcTls::Insecure => ("insecure", "1".to_owned()),
     });
     // The delay is the agent's own, not `pcmk_delay_base`: the agent skips it if the BMC already says Off.
     if delay_ms > 0 {

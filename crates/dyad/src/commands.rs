@@ -1,5 +1,10 @@
 //! What each command does. A command gathers, asks, prints; what it asks lives in the libraries.
 
+pub mod check;
+mod init;
+mod pair_file;
+mod render;
+
 use serde::Serialize;
 
 use crate::cli::{Cli, Command};
@@ -9,6 +14,9 @@ use crate::output::{self, Format};
 /// Runs the command that was asked for.
 pub fn run(cli: Cli) -> anyhow::Result<Exit> {
     match cli.command {
+        Command::Init(arguments) => init::run(arguments, cli.output),
+        Command::Check(arguments) => check::run(arguments, cli.output),
+        Command::Render(arguments) => render::run(arguments, cli.output),
         Command::Lab(arguments) => crate::lab::run(arguments, cli.output),
         Command::ExitCodes => exit_codes(cli.output),
         Command::Completions { shell } => {

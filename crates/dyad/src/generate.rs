@@ -39,6 +39,8 @@ pub fn files() -> BTreeMap<PathBuf, String> {
     }
     add_manual_pages(&command(), "dyad", &mut files);
     files.insert("docs/reference/commands.md".into(), reference());
+    files.insert("docs/reference/pair.md".into(), dyad_pair_file::schema::reference());
+    files.insert("docs/reference/pair.schema.json".into(), dyad_pair_file::schema::schema_text());
     files
 }
 

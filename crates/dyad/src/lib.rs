@@ -9,3 +9,4 @@ pub mod exit;
 pub mod generate;
 pub mod lab;
 pub mod output;
+pub mod wrap;

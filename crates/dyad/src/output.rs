@@ -3,6 +3,7 @@
 use std::io::Write as _;
 
 use anstyle::{AnsiColor, Style};
+use dyad_pair_file::Problem;
 use serde::Serialize;
 
 use crate::exit::Failure;
@@ -55,9 +56,32 @@ pub fn print_data(text: &str) -> anyhow::Result<()> {
 /// Prints an error with its chain, once, and its hint.
 pub fn print_error(error: &anyhow::Error) {
     let red = Style::new().bold().fg_color(Some(AnsiColor::Red.into()));
-    let cyan = Style::new().bold().fg_color(Some(AnsiColor::Cyan.into()));
     anstream::eprintln!("{red}error:{red:#} {error:#}");
     if let Some(hint) = error.downcast_ref::<Failure>().and_then(|f| f.hint.as_ref()) {
-        anstream::eprintln!("{cyan}hint:{cyan:#} {hint}");
+        print_hint(hint);
+    }
+}
+
+/// Prints a hint by itself.
+pub fn print_hint(hint: &str) {
+    let cyan = Style::new().bold().fg_color(Some(AnsiColor::Cyan.into()));
+    anstream::eprintln!("{cyan}hint:{cyan:#} {hint}");
+}
+
+/// Prints a warning.
+pub fn print_warning(message: &str) {
+    let yellow = Style::new().bold().fg_color(Some(AnsiColor::Yellow.into()));
+    anstream::eprintln!("{yellow}warning:{yellow:#} {message}");
+}
+
+/// Prints what is wrong with a file, with its place and its hint.
+pub fn print_problem(file: &str, problem: &Problem) {
+    let (word, colour) =
+        if problem.is_error() { ("error", AnsiColor::Red) } else { ("warning", AnsiColor::Yellow) };
+    let style = Style::new().bold().fg_color(Some(colour.into()));
+    let separator = if problem.at.is_some() { ":" } else { ": " };
+    anstream::eprintln!("{style}{word}:{style:#} {file}{separator}{problem}");
+    if let Some(hint) = &problem.hint {
+        anstream::eprintln!("  hint: {hint}");
     }
 }

@@ -1,0 +1,111 @@
+//! The systemd units of a node.
+
+use dyad_cluster::pair::{Pair, Runner};
+
+/// The unit that makes the node one of a pair.
+pub(crate) const SETUP_UNIT: &str = "dyad-setup.service";
+
+/// The slice that etcd runs in, `/sys/fs/cgroup/dyad.slice`.
+///
+/// No default dependencies, for the slice as for etcd: they would queue a stop of both at shutdown, beside
+/// the one that Pacemaker asks for in its own order, and stop etcd under the feet of what still uses it.
+const SLICE: &str = "\
+# Made by `dyad render`.
+[Unit]
+Description=The control plane of this pair
+DefaultDependencies=no
+
+[Slice]
+# Whatever else runs on this machine: the data first.
+CPUWeight=1000
+IOWeight=1000
+MemoryLow=512M
+";
+
+/// etcd as a service. Its arguments are written to `/run/dyad/etcd.env` before each start, so that nothing
+/// but the agent can start it.
+const ETCD: &str = "\
+# Made by `dyad render`.
+[Unit]
+Description=etcd of this pair (started and stopped by Pacemaker)
+Documentation=man:dyad(1)
+DefaultDependencies=no
+Requires=sysinit.target
+After=sysinit.target network.target
+# Pacemaker decides how often it is tried.
+StartLimitIntervalSec=0
+
+[Service]
+# Not `notify`: etcd says that it is ready only when there is a leader, and no action waits for the peer.
+Type=exec
+EnvironmentFile=/run/dyad/etcd.env
+ExecStart=/usr/bin/etcd $DYAD_ETCD_ARGS
+Restart=no
+Slice=dyad.slice
+TimeoutStopSec=25s
+OOMScoreAdjust=-999
+LimitNOFILE=65536
+IOSchedulingClass=best-effort
+IOSchedulingPriority=0
+UMask=0077
+NoNewPrivileges=yes
+ProtectSystem=full
+StandardOutput=journal
+StandardError=journal
+SyslogIdentifier=etcd
+";
+
+/// Corosync must not start before the addresses of its links are final: it would bind to the wrong one, and
+/// the node would be fenced after each boot.
+const COROSYNC_DROP_IN: &str = "\
+# Made by `dyad render`.
+[Unit]
+Wants=network-online.target
+After=network-online.target
+";
+
+fn setup(bundle: Option<&str>) -> String {
+    let (condition, argument) = match bundle {
+        None => ("/etc/dyad/pair.json".to_owned(), String::new()),
+        Some(directory) => (directory.to_owned(), format!(" --bundle {directory}")),
+    };
+    format!(
+        "\
+# Made by `dyad render`.
+[Unit]
+Description=Make this node one of a pair
+Documentation=man:dyad(1)
+ConditionPathExists={condition}
+Wants=network-online.target
+After=network-online.target
+
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+ExecStart=/usr/bin/dyad setup{argument}
+TimeoutStartSec=15min
+
+[Install]
+WantedBy=multi-user.target
+"
+    )
+}
+
+/// A unit or drop-in: its path below `/etc/systemd/system`, and its text.
+pub(crate) fn all(pair: &Pair) -> Vec<(&'static str, String)> {
+    let mut units = vec![
+        (SETUP_UNIT, setup(None)),
+        ("corosync.service.d/10-dyad.conf", COROSYNC_DROP_IN.to_owned()),
+    ];
+    // A container is run by podman itself; the agent starts and stops it.
+    if pair.etcd.runner == Runner::Systemd {
+        units.push(("dyad.slice", SLICE.to_owned()));
+        units.push(("dyad-etcd.service", ETCD.to_owned()));
+    }
+    units
+}
+
+/// The set-up unit of a machine that holds the bundles of both nodes and takes its own.
+pub(crate) fn setup_from_bundles(directory: &str) -> String {
+    setup(Some(&format!("{directory}/%H")))
+}
