@@ -63,21 +63,15 @@ impl EventLog {
         Ok(Self { file: Mutex::new(file.map_err(Error::io("opening", path))?) })
     }
 
-    /// Records what happened now.
-    pub fn record(&self, kind: EventKind, node: Option<&str>, text: impl Into<String>) {
-        self.record_at(now_us(), kind, node, text);
+    /// Records what happens now.
+    pub fn now(&self, kind: EventKind, node: Option<&str>, text: impl Into<String>) {
+        let text = text.into();
+        self.record(&Event { time_us: now_us(), kind, node: node.map(Into::into), text });
     }
 
-    /// Records what happened at a time.
-    pub fn record_at(
-        &self,
-        time_us: u64,
-        kind: EventKind,
-        node: Option<&str>,
-        text: impl Into<String>,
-    ) {
-        let event = Event { time_us, kind, node: node.map(Into::into), text: text.into() };
-        let mut line = serde_json::to_string(&event).unwrap_or_default();
+    /// Records what happened.
+    pub fn record(&self, event: &Event) {
+        let mut line = serde_json::to_string(event).unwrap_or_default();
         line.push('\n');
         let mut file = self.file.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         // The record must not stop the lab: a full disk shows elsewhere.

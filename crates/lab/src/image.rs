@@ -199,12 +199,12 @@ fn host_apt_settings() -> Result<String> {
     Ok(program::output(&mut command, "", QUICK)?)
 }
 
-/// A command in a mount namespace of its own: what it mounts ends with it.
+/// A command in a mount namespace of its own: what it mounts ends with it, and it ends with this process.
 fn contained(program: &str) -> std::process::Command {
-    program::command(
-        "unshare",
-        ["--mount", "--pid", "--fork", "--kill-child", "--propagation", "private", "--", program],
-    )
+    let mut command = program::words("setpriv --pdeathsig KILL --");
+    command.args(["unshare", "--mount", "--pid", "--fork", "--kill-child", "--propagation"]);
+    command.args(["private", "--", program]);
+    command
 }
 
 /// A command inside the image, with /proc for the packages' scripts.

@@ -21,6 +21,7 @@ use crate::program;
 use crate::progress::{Progress, Silent, wait_until};
 use crate::protocol::{LabStatus, PowerAction, Request, Response};
 use crate::timeline::Timeline;
+use crate::timeline::journal::{self, Message};
 use crate::view::ClusterView;
 use dyad_program::Finished;
 
@@ -173,6 +174,11 @@ impl Lab {
         }
     }
 
+    /// Adds to the lab's record, such as what a client saw: it appears in the timeline.
+    pub fn record(&self, event: Event) -> Result<String> {
+        self.request(&Request::Record { event })
+    }
+
     /// Changes a node's power.
     pub fn power(&self, node: &str, action: PowerAction) -> Result<String> {
         self.request(&Request::Power { node: node.into(), action })
@@ -256,6 +262,11 @@ impl Lab {
         Timeline::read(&self.place, &self.config, &bmc, all)
     }
 
+    /// The journals of both nodes since a time, merged.
+    pub fn journals(&self, since_us: u64) -> Result<Vec<Message>> {
+        journal::read(&self.place, &self.config, since_us)
+    }
+
     /// The CPU time that the whole lab has used.
     pub fn cpu_time(&self) -> Result<Duration> {
         Cgroup::root()?.child(&self.place.cgroup()).cpu_time()
@@ -273,7 +284,15 @@ impl Lab {
                 ended = status;
                 return None;
             }
-            (!self.place.socket().exists()).then(|| "both nodes on".into())
+            // The lease is the first thing: if this process ends before the pair is complete, so does the
+            // lab. A socket that is there need not listen yet.
+            match take_lease(&self.place) {
+                Ok(lease) => {
+                    self.lease = Some(lease);
+                    None
+                }
+                Err(error) => Some(error.to_string()),
+            }
         })?;
         if ended.is_some() {
             let said = fs::read_to_string(self.place.supervisor_log()).unwrap_or_default();
@@ -282,8 +301,6 @@ impl Lab {
                 reason: program::last_lines(&said, 3),
             });
         }
-        // If this process ends before the pair is complete, so does the lab.
-        self.lease = Some(take_lease(&self.place)?);
         progress.step("waiting for the pair: membership, quorum, fencing devices, service");
         self.wait_for_pair(progress)?;
         progress.step("the pair is complete");

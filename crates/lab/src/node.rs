@@ -107,7 +107,7 @@ impl Node {
         self.cgroup.remove_children()?;
         self.network.change(|faults| faults.dark.remove(&self.position))?;
         let mut container = self.container(machine.clock_ahead_s)?;
-        self.events.record(EventKind::PowerOn, Some(&self.name), "power on");
+        self.events.now(EventKind::PowerOn, Some(&self.name), "power on");
         let booted = self.wait_for_init(&mut container);
         machine.container = Some(container);
         booted
@@ -123,7 +123,7 @@ impl Node {
         self.network.change(|faults| faults.dark.insert(self.position))?;
         self.disk.without_stall(|| self.cgroup.kill())?;
         reap(&mut machine);
-        self.events.record(EventKind::PowerOff, Some(&self.name), "power off");
+        self.events.now(EventKind::PowerOff, Some(&self.name), "power off");
         Ok(())
     }
 

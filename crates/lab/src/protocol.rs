@@ -102,10 +102,10 @@ pub enum Request {
     },
     /// Tell what the BMCs were told to do.
     BmcEvents,
-    /// Write something into the lab's record.
-    Note {
-        /// In words.
-        text: String,
+    /// Write something into the lab's record, such as what a client saw.
+    Record {
+        /// What happened, and when.
+        event: crate::events::Event,
     },
     /// End the lab when this connection ends, unless one more byte is sent on it first.
     Lease,

@@ -9,6 +9,7 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bmc_sim::Fault;
@@ -28,6 +29,9 @@ use crate::protocol::{LabStatus, NodeStatus, PowerAction, Request, Response};
 /// The longest request that is read: none is anywhere near.
 const REQUEST_LIMIT: u64 = 64 * 1024;
 
+/// How long a lab waits for whoever started it.
+const LEASE_LIMIT: Duration = Duration::from_secs(30);
+
 /// A running lab.
 #[derive(Debug)]
 struct Supervisor {
@@ -39,6 +43,7 @@ struct Supervisor {
     network: Arc<Network>,
     nodes: [Arc<Node>; 2],
     bmcs: Bmcs,
+    leased: AtomicBool,
 }
 
 /// Runs a lab until it is told to end. Must be started in namespaces of its own, as [`crate::Lab::up`] does.
@@ -55,7 +60,8 @@ pub fn supervise(name: &str) -> Result<()> {
     let supervisor = Arc::new(Supervisor::build(config, place, cgroup, home)?);
     let socket = supervisor.place.socket();
     let listener = UnixListener::bind(&socket).map_err(Error::io("listening on", &socket))?;
-    supervisor.events.record(EventKind::Note, None, "lab started");
+    supervisor.events.now(EventKind::Note, None, "lab started");
+    supervisor.end_without_lease();
     for connection in listener.incoming().flatten() {
         let supervisor = Arc::clone(&supervisor);
         std::thread::spawn(move || supervisor.serve(connection));
@@ -104,7 +110,28 @@ impl Supervisor {
         for node in &nodes {
             node.power_on()?;
         }
-        Ok(Self { config, place, cgroup, home, events, network, nodes, bmcs })
+        Ok(Self {
+            config,
+            place,
+            cgroup,
+            home,
+            events,
+            network,
+            nodes,
+            bmcs,
+            leased: AtomicBool::new(false),
+        })
+    }
+
+    /// Whoever starts a lab takes a lease on it at once. If nobody does, the starter is dead.
+    fn end_without_lease(self: &Arc<Self>) {
+        let supervisor = Arc::clone(self);
+        std::thread::spawn(move || {
+            std::thread::sleep(LEASE_LIMIT);
+            if !supervisor.leased.load(Ordering::Relaxed) {
+                supervisor.end();
+            }
+        });
     }
 
     fn serve(&self, connection: UnixStream) {
@@ -149,14 +176,17 @@ impl Supervisor {
     fn act(&self, request: &Request) -> Result<Response> {
         let done = match request {
             Request::Status => return Ok(Response::Status(self.status()?)),
-            Request::Lease => "lease taken".into(),
+            Request::Lease => {
+                self.leased.store(true, Ordering::Relaxed);
+                "lease taken".into()
+            }
             Request::Down => "going down".into(),
             Request::Power { node, action } => self.power(node, *action)?,
             Request::Cut { links, from } => self.cut(links, from.as_deref())?,
             Request::Heal => self.heal()?,
-            Request::Note { text } => {
-                self.events.record(EventKind::Note, None, text);
-                "noted".into()
+            Request::Record { event } => {
+                self.events.record(event);
+                "recorded".into()
             }
             Request::BmcEvents => return Ok(Response::Events(self.bmcs.events())),
             Request::Bmc { node, fault } => self.break_bmc(node, fault)?,
@@ -199,7 +229,7 @@ impl Supervisor {
     }
 
     fn heal(&self) -> Result<String> {
-        self.events.record(EventKind::Heal, None, "everything healed");
+        self.events.now(EventKind::Heal, None, "everything healed");
         self.network.change(crate::network::Faults::heal)?;
         for (position, node) in self.nodes.iter().enumerate() {
             node.disk.heal()?;
@@ -221,7 +251,7 @@ impl Supervisor {
             }
             Request::Thaw { node } => {
                 self.node(node)?.set_frozen(false)?;
-                self.events.record(EventKind::Heal, Some(node), "thawed");
+                self.events.now(EventKind::Heal, Some(node), "thawed");
                 "thawed".into()
             }
             Request::KillEtcd { node } => {
@@ -269,7 +299,7 @@ impl Supervisor {
         let position = self.config.position(node)?;
         let parsed: Fault = fault.parse().map_err(Error::Config)?;
         // A BMC that misbehaves is no fault of the pair yet: times are not counted from here.
-        self.events.record(EventKind::Note, Some(node), format!("BMC {fault}"));
+        self.events.now(EventKind::Note, Some(node), format!("BMC {fault}"));
         self.bmcs.set_fault(position, parsed);
         Ok(format!("BMC of {node}: {fault}"))
     }
@@ -335,7 +365,7 @@ impl Supervisor {
     }
 
     fn fault(&self, node: Option<&str>, text: String) -> String {
-        self.events.record(EventKind::Fault, node, &text);
+        self.events.now(EventKind::Fault, node, &text);
         text
     }
 

@@ -6,6 +6,7 @@ use dyad_lab::Lab;
 use dyad_lab::place::Place;
 use dyad_lab::protocol::{LabStatus, NodeStatus};
 use dyad_lab::timeline::Timeline;
+use dyad_lab::timeline::journal::Message;
 use serde::Serialize;
 
 use crate::exit::Exit;
@@ -98,6 +99,34 @@ fn health(lab: &Lab, status: &LabStatus) -> String {
             Some(missing) => format!("not complete, {missing}"),
         },
     }
+}
+
+/// Messages of both nodes' journals, with the time of day in UTC.
+pub(super) fn logs(messages: &[Message], format: Format) -> anyhow::Result<Exit> {
+    #[derive(Serialize)]
+    struct Body<'a> {
+        messages: &'a [Message],
+    }
+    if format == Format::Json {
+        print_json("LabLogs", Body { messages })?;
+        return Ok(Exit::Ok);
+    }
+    let mut text = String::new();
+    for message in messages {
+        let seconds = message.time_us / 1_000_000 % 86_400;
+        let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+        let micros = message.time_us % 1_000_000;
+        let pid = message.pid.as_ref().map(|pid| format!("[{pid}]")).unwrap_or_default();
+        let _ = writeln!(
+            text,
+            "{hours:02}:{minutes:02}:{seconds:02}.{micros:06} {} {}{pid}: {}",
+            message.node,
+            message.program,
+            message.text.trim_start()
+        );
+    }
+    print_data(&text)?;
+    Ok(Exit::Ok)
 }
 
 /// What happened, in order.

@@ -188,22 +188,34 @@ fn logs(
     if let Some(node) = node {
         lab.config().position(node).map_err(failure)?;
     }
-    let mut command = Command::new("journalctl");
-    for each in &lab.config().nodes {
-        if node.is_none_or(|node| node == each.name) {
-            let journal = lab.place().journal(&each.name);
-            command.arg(format!("--file={}/*/*.journal", journal.display()));
-        }
-    }
-    command.args(["--no-pager", "--output"]);
-    command.arg(if format == Format::Json { "json" } else { "short-precise" });
+    let unit =
+        unit.map(|unit| if unit.contains('.') { unit.into() } else { format!("{unit}.service") });
     if follow {
-        command.arg("--follow");
+        return follow_logs(lab, node, unit.as_deref(), format);
     }
-    if let Some(unit) = unit {
-        let unit = if unit.contains('.') { unit.to_owned() } else { format!("{unit}.service") };
-        command.arg(format!("_SYSTEMD_UNIT={unit}"));
+    let mut messages = lab.journals(0).map_err(failure)?;
+    messages.retain(|message| {
+        node.is_none_or(|node| message.node == node)
+            && unit.as_ref().is_none_or(|unit| message.unit.as_ref() == Some(unit))
+    });
+    print::logs(&messages, format)
+}
+
+/// Hands over to journalctl, which waits for more; what comes at the same time is not put in order.
+fn follow_logs(
+    lab: &Lab,
+    node: Option<&str>,
+    unit: Option<&str>,
+    format: Format,
+) -> anyhow::Result<Exit> {
+    let mut command = Command::new("journalctl");
+    command.args(["--quiet", "--no-pager", "--follow", "--output"]);
+    command.arg(if format == Format::Json { "json" } else { "short-precise" });
+    for each in lab.config().nodes.iter().filter(|each| node.is_none_or(|node| node == each.name)) {
+        let journal = lab.place().journal(&each.name);
+        command.arg(format!("--file={}/*/*.journal", journal.display()));
     }
+    command.args(unit.map(|unit| format!("_SYSTEMD_UNIT={unit}")));
     let status = command.status().context("running journalctl")?;
     Ok(if status.success() { Exit::Ok } else { Exit::Failed })
 }

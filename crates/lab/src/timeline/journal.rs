@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::config::LabConfig;
@@ -13,7 +14,8 @@ use crate::program;
 const LIMIT: Duration = Duration::from_mins(1);
 
 /// One message of a node's journal.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Message {
     /// When it was written, in microseconds since 1970.
     pub time_us: u64,
