@@ -46,7 +46,10 @@ impl Turns {
     /// If someone still holds the lock at the deadline, that is an error: the request that he is about may
     /// still take effect. The number is taken all the same, so that it is his last one.
     pub(crate) fn take(&self, deadline: Deadline) -> io::Result<u64> {
-        let mut file = self.open()?;
+        if let Some(directory) = self.path.parent() {
+            DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+        }
+        let mut file = self.open(true)?;
         let locked = wait_for_lock(&file, deadline);
         let mut record = read(&mut file);
         record.number += 1;
@@ -83,20 +86,18 @@ impl Turns {
         serde_json::from_str::<Record>(&text).ok()?.power_on_failure
     }
 
+    /// Locks what an action has made. A process that outlives it makes nothing anew.
     fn lock(&self, deadline: Deadline) -> io::Result<File> {
-        let file = self.open()?;
+        let file = self.open(false)?;
         wait_for_lock(&file, deadline)?;
         Ok(file)
     }
 
-    fn open(&self) -> io::Result<File> {
-        if let Some(directory) = self.path.parent() {
-            DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
-        }
+    fn open(&self, create: bool) -> io::Result<File> {
         OpenOptions::new()
             .read(true)
             .write(true)
-            .create(true)
+            .create(create)
             .truncate(false)
             .mode(0o600)
             .open(&self.path)
@@ -164,7 +165,10 @@ mod tests {
     fn failures_are_remembered() {
         let directory = tempfile::tempdir().unwrap();
         let turns = turns(directory.path());
+        turns.remember_power_on(Some("nobody has taken a turn yet"), soon());
         assert_eq!(turns.power_on_failure(), None);
+        assert!(!directory.path().join("run").exists());
+        turns.take(soon()).unwrap();
         turns.remember_power_on(Some("no answer"), soon());
         turns.take(soon()).unwrap();
         assert_eq!(turns.power_on_failure().as_deref(), Some("no answer"));
