@@ -184,6 +184,11 @@ impl Node {
         command
             .args(["-c", "echo $$ > \"$1/cgroup.procs\" && shift && exec \"$@\"", "sh"])
             .arg(self.cgroup.path());
+        // The container manager mounts /sys before it enters the network: it must be there already, or the
+        // node would see the switch's interfaces in /sys/class/net.
+        let mut inside = OsString::from("--net=");
+        inside.push(self.network.namespace(self.position));
+        command.arg("nsenter").arg(inside).arg("--");
         if clock_ahead_s != 0 {
             let ahead = clock_ahead_s.to_string();
             command.args(["unshare", "--time", "--fork", "--monotonic", &ahead]);

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use bmc_sim::Fault;
 use dyad_lab::ExecTarget;
-use dyad_lab::config::reserved;
+use dyad_lab::config::{Link, reserved};
 use dyad_lab::protocol::{PowerAction, Request};
 
 use crate::common::{Scenario, config};
@@ -48,6 +48,7 @@ fn every_fault_does_what_it_says() {
     wait_for_writes(&lab);
     a_node_cannot_set_the_clock(&lab);
     bmcs_misbehave(&lab);
+    a_one_way_cut_loses_one_direction(&lab);
     a_blocked_port_is_unreachable(&lab);
     a_stalled_connection_is_silent(&lab);
     slow_fsync_slows_writes(&lab);
@@ -86,6 +87,23 @@ fn bmcs_misbehave(lab: &Scenario) {
         lab.bmc("node-a", fault).unwrap();
         assert_eq!(bmc_answer(lab, &url), wanted.map(Into::into), "{fault}");
     }
+}
+
+/// Corosync pings on every link in both directions: one of them falls silent, the other goes on.
+fn a_one_way_cut_loses_one_direction(lab: &Scenario) {
+    let received = |node: &str| -> u64 {
+        let file = "/sys/class/net/link2/statistics/rx_packets";
+        lab.run(node, &["cat", file]).trim().parse().unwrap()
+    };
+    let from = Some("node-a".into());
+    lab.request(&Request::Cut { links: vec![Link::Link2], from }).unwrap();
+    let before = ["node-a", "node-b"].map(received);
+    lab.wait("packets at node-a", LIMIT, || {
+        let count = received("node-a") - before[0];
+        (count < 10).then(|| format!("{count} so far"))
+    });
+    assert_eq!(received("node-b"), before[1], "something from node-a arrived");
+    lab.heal().unwrap();
 }
 
 fn a_blocked_port_is_unreachable(lab: &Scenario) {
