@@ -3,7 +3,7 @@
 //! What people write is not quite what the agents read: a file says where a password is kept on the machine
 //! that renders, the agents only where it lies on their node. So these types stand apart from
 //! [`dyad_cluster::pair::Pair`], which keeps YAML and schema libraries out of the agents, and
-//! [`crate::convert`] names every field of it: a key that is added there and forgotten here does not compile.
+//! `convert` names every field of it: a key that is added there and forgotten here does not compile.
 
 use std::path::PathBuf;
 
@@ -80,7 +80,7 @@ pub struct Node {
     /// Its name, exactly as `uname -n` says on it.
     #[schemars(
         length(min = 1, max = 64),
-        regex(pattern = r"^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$|^<.*>$")
+        regex(pattern = r"^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$")
     )]
     pub name: String,
     /// Its address on each link, IPv4 or IPv6, in the same order on both nodes. Two links on separate

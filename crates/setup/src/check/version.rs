@@ -14,6 +14,7 @@ struct Program {
     name: &'static str,
     command: &'static str,
     argument: &'static str,
+    packages: &'static str,
     judge: fn(&[u32]) -> Verdict,
 }
 
@@ -25,13 +26,34 @@ enum Verdict {
     TooOld(&'static str),
 }
 
-const COROSYNC: Program =
-    Program { name: "Corosync", command: "corosync", argument: "-v", judge: corosync };
-const PACEMAKER: Program =
-    Program { name: "Pacemaker", command: "pacemakerd", argument: "--version", judge: pacemaker };
-const ETCD: Program = Program { name: "etcd", command: "etcd", argument: "--version", judge: etcd };
-const PODMAN: Program =
-    Program { name: "podman", command: "podman", argument: "--version", judge: |_| Verdict::Good };
+const COROSYNC: Program = Program {
+    name: "Corosync",
+    command: "corosync",
+    argument: "-v",
+    packages: "package corosync",
+    judge: corosync,
+};
+const PACEMAKER: Program = Program {
+    name: "Pacemaker",
+    command: "pacemakerd",
+    argument: "--version",
+    packages: "package pacemaker",
+    judge: pacemaker,
+};
+const ETCD: Program = Program {
+    name: "etcd",
+    command: "etcd",
+    argument: "--version",
+    packages: "package etcd-server on Debian, etcd elsewhere",
+    judge: etcd,
+};
+const PODMAN: Program = Program {
+    name: "podman",
+    command: "podman",
+    argument: "--version",
+    packages: "package podman",
+    judge: |_| Verdict::Good,
+};
 
 fn corosync(version: &[u32]) -> Verdict {
     if version < &[3, 1] { Verdict::TooOld("3.1") } else { Verdict::Good }
@@ -72,7 +94,7 @@ fn look(program: &Program) -> Finding {
         Err(dyad_program::Error::NotStarted { .. }) => {
             let message = format!("{} is not installed", program.command);
             return Finding::error("version", program.name, message)
-                .hint(format!("install the package with {}", program.command));
+                .hint(format!("install it: {}", program.packages));
         }
         Err(error) => return Finding::error("version", program.name, error.to_string()),
     };
