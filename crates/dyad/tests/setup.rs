@@ -104,6 +104,15 @@ fn from_an_install_config() {
     let pair = std::fs::read_to_string(shell.path().join("pair.yaml")).unwrap();
     assert!(!pair.contains("hunter2"));
 
+    // What an interrupted attempt left does not block the next one; another account does.
+    std::fs::remove_file(shell.path().join("pair.yaml")).unwrap();
+    assert!(shell.dyad(&["init", "--from", "install-config.yaml"]).status.success());
+    std::fs::remove_file(shell.path().join("pair.yaml")).unwrap();
+    std::fs::write(&account, "username=root\npassword=other\n").unwrap();
+    let refused = shell.told(&["init", "--from", "install-config.yaml"]);
+    insta::assert_snapshot!("init-from-other-account", refused);
+    assert_eq!(std::fs::read_to_string(&account).unwrap(), "username=root\npassword=other\n");
+
     std::fs::copy(source.join("bad.yaml"), shell.path().join("bad.yaml")).unwrap();
     let refused = shell.told(&["init", "other.yaml", "--from", "bad.yaml"]);
     insta::assert_snapshot!("init-from-bad", refused);

@@ -43,8 +43,8 @@ impl Problem {
         key: impl Into<String>,
         message: impl Into<String>,
     ) -> Self {
-        let severity = Severity::Error;
-        Self { severity, id, at, key: key.into(), message: message.into(), hint: None }
+        let (severity, key, message) = (Severity::Error, key.into(), message.into());
+        Self { severity, id, at, key: printable(&key), message: printable(&message), hint: None }
     }
 
     /// A warning: the file is used, but people should know.
@@ -77,6 +77,11 @@ impl Problem {
             format!("{}: {}", self.key, self.message)
         }
     }
+}
+
+/// A file's own words, fit for a terminal: an escape sequence in a key must not do anything there.
+fn printable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }
 
 impl fmt::Display for Problem {

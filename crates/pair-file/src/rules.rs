@@ -154,7 +154,7 @@ fn virtual_ip(top: &Cursor<'_>) -> Vec<Problem> {
     }
     if let Some(interface) = virtual_ip.get("interface")
         && let Some(name) = interface.text()
-        && (name.len() > 15 || name.contains(|c: char| c == '/' || c.is_whitespace()))
+        && (name.len() > 15 || name.contains(|c: char| c == '/' || !c.is_ascii_graphic()))
     {
         problems.push(
             interface

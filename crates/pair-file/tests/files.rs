@@ -53,6 +53,15 @@ fn passwords_are_not_repeated() {
     assert!(!format!("{loaded:?}").contains("in-the-open"));
 }
 
+/// Escape sequences of a file do not reach the terminal, whatever they are part of.
+#[test]
+fn escape_sequences_do_not_reach_the_terminal() {
+    let text = "\"\\e[31mred\": 1\nname: \"\\e[31m\"\nkind: \"\\a\"\n";
+    let problems = load(text.as_bytes()).problems;
+    assert!(problems.len() >= 3);
+    assert!(!told(&problems).contains(|c: char| c.is_control() && c != '\n'), "{problems:?}");
+}
+
 /// What YAML is notorious for is told in plain words, and costs no time or memory.
 #[test]
 fn notorious_yaml() {

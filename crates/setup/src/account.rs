@@ -40,18 +40,22 @@ pub(crate) fn text(username: &str, password: &Secret) -> String {
     format!("username={username}\npassword={}\n", password.expose())
 }
 
-/// Writes a credentials file that only its owner can read. An existing file is left alone.
+/// Writes a credentials file that only its owner can read. An existing file with another content is left
+/// alone, and is an error; the same content is what an interrupted attempt left, and is fine.
 pub fn write_account(path: &Path, username: &str, password: &Secret) -> Result<(), Error> {
     if let Some(directory) = path.parent() {
         let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory);
         made.map_err(failed("create", directory))?;
     }
-    write_private(path, text(username, password).as_bytes())
-}
-
-/// Creates a file that only its owner can read. An existing file is left alone, and is an error.
-pub fn write_private(path: &Path, content: &[u8]) -> Result<(), Error> {
+    let content = text(username, password);
     let opened = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
-    let mut file = opened.map_err(failed("create", path))?;
-    file.write_all(content).map_err(failed("write", path))
+    match opened {
+        Ok(mut file) => file.write_all(content.as_bytes()).map_err(failed("write", path)),
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+            let kept = Credentials::read(&resolve(Path::new(""), path));
+            let is_same = kept.is_ok_and(|kept| text(&kept.username, &kept.password) == content);
+            if is_same { Ok(()) } else { Err(failed("create", path)(error)) }
+        }
+        Err(error) => Err(failed("create", path)(error)),
+    }
 }

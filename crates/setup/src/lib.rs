@@ -14,6 +14,6 @@ pub mod render;
 mod secrets;
 mod units;
 
-pub use account::{write_account, write_private};
+pub use account::write_account;
 pub use error::Error;
 pub use secrets::{SecretsDir, secrets_path};

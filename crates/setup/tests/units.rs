@@ -18,7 +18,7 @@ fn systemd_reads_the_units() {
     for unit in ["dyad-setup.service", "dyad-etcd.service", "dyad.slice"] {
         command.arg(out.join("node-a/etc/systemd/system").join(unit));
     }
-    let finished = dyad_program::run(&mut command, "", Duration::from_secs(60))
+    let finished = dyad_program::run(&mut command, "", Duration::from_mins(1))
         .expect("systemd-analyze runs (package systemd)");
     let complaints: Vec<_> = finished
         .stderr

@@ -74,8 +74,13 @@ fn convert(file: &Path, from: &Path) -> anyhow::Result<Report> {
     let mut written = Vec::new();
     for account in &accounts {
         let path = secrets.join(format!("bmc-{}", account.node));
-        refuse_existing(&path)?;
-        dyad_setup::write_account(&path, &account.username, &account.password)?;
+        dyad_setup::write_account(&path, &account.username, &account.password).map_err(
+            |error| {
+                let message = format!("{:#}", anyhow::Error::new(error));
+                Failure::new(Exit::Failed, message)
+                    .hint("it holds another account; move it away, or name another file")
+            },
+        )?;
         written.push(path);
     }
     write_new(file, &yaml)?;

@@ -52,7 +52,7 @@ pub(super) fn absolute(place: &Cursor<'_>) -> Option<Problem> {
     let text = place.text()?;
     let is_plain = Path::new(text).is_absolute()
         && Path::new(text).components().all(|part| part != Component::ParentDir)
-        && !text.contains(char::is_whitespace);
+        && !text.contains(|c: char| c.is_whitespace() || c.is_control());
     (!is_plain).then(|| {
         place
             .error("not-absolute", format!("`{text}` is no absolute path"))
@@ -192,7 +192,10 @@ fn argument(place: &Cursor<'_>) -> Option<Problem> {
                 .hint("remove it; the other keys of this file say what it should be"),
         );
     }
-    value
-        .contains(['"', '\'', '\\', '$'])
-        .then(|| place.error("bad-argument", format!("`--{name}` has a quote, `\\` or `$` in it")))
+    value.contains(|c: char| matches!(c, '"' | '\'' | '\\' | '$') || c.is_control()).then(|| {
+        place.error(
+            "bad-argument",
+            format!("`--{name}` has a quote, `\\`, `$` or control character in it"),
+        )
+    })
 }

@@ -173,6 +173,16 @@ fn one_bmc(bmc: &Cursor<'_>) -> Vec<Problem> {
             );
         }
     }
+    if let Some(system) = bmc.get("system")
+        && let Some(text) = system.text()
+        && (text.len() > 256 || !text.chars().all(|c| c.is_ascii_graphic()))
+    {
+        problems.push(
+            system
+                .error("bad-system", "this is no name of a System")
+                .hint("write its id, UUID or path, as the BMC lists it, without blanks"),
+        );
+    }
     problems.extend(bmc_tls(bmc, scheme));
     problems.extend(credentials(bmc));
     problems
@@ -254,6 +264,16 @@ fn credentials(bmc: &Cursor<'_>) -> Vec<Problem> {
                 .error("half-credentials", "`username` and `password` belong together")
                 .hint("give both, or better: `file`"),
         );
+    }
+    for key in ["username", "password"] {
+        let Some(place) = credentials.get(key) else { continue };
+        let Some(text) = place.text() else { continue };
+        // Neither fits into a credentials file or a request.
+        if text.contains(char::is_control) || (key == "username" && text.contains(':')) {
+            let message = format!("the {key} has a character that no BMC takes");
+            let hint = "no control characters, and no colon in the user name";
+            problems.push(place.error("bad-credentials", message).hint(hint));
+        }
     }
     if let Some(password) = credentials.get("password") {
         problems.push(
