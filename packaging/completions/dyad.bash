@@ -22,6 +22,9 @@ _dyad() {
             dyad,completions)
                 cmd="dyad__subcmd__completions"
                 ;;
+            dyad,etcd)
+                cmd="dyad__subcmd__etcd"
+                ;;
             dyad,exit-codes)
                 cmd="dyad__subcmd__exit__subcmd__codes"
                 ;;
@@ -37,11 +40,26 @@ _dyad() {
             dyad,render)
                 cmd="dyad__subcmd__render"
                 ;;
+            dyad__subcmd__etcd,help)
+                cmd="dyad__subcmd__etcd__subcmd__help"
+                ;;
+            dyad__subcmd__etcd,take-over)
+                cmd="dyad__subcmd__etcd__subcmd__take__subcmd__over"
+                ;;
+            dyad__subcmd__etcd__subcmd__help,help)
+                cmd="dyad__subcmd__etcd__subcmd__help__subcmd__help"
+                ;;
+            dyad__subcmd__etcd__subcmd__help,take-over)
+                cmd="dyad__subcmd__etcd__subcmd__help__subcmd__take__subcmd__over"
+                ;;
             dyad__subcmd__help,check)
                 cmd="dyad__subcmd__help__subcmd__check"
                 ;;
             dyad__subcmd__help,completions)
                 cmd="dyad__subcmd__help__subcmd__completions"
+                ;;
+            dyad__subcmd__help,etcd)
+                cmd="dyad__subcmd__help__subcmd__etcd"
                 ;;
             dyad__subcmd__help,exit-codes)
                 cmd="dyad__subcmd__help__subcmd__exit__subcmd__codes"
@@ -57,6 +75,9 @@ _dyad() {
                 ;;
             dyad__subcmd__help,render)
                 cmd="dyad__subcmd__help__subcmd__render"
+                ;;
+            dyad__subcmd__help__subcmd__etcd,take-over)
+                cmd="dyad__subcmd__help__subcmd__etcd__subcmd__take__subcmd__over"
                 ;;
             dyad__subcmd__help__subcmd__lab,block-port)
                 cmd="dyad__subcmd__help__subcmd__lab__subcmd__block__subcmd__port"
@@ -278,7 +299,7 @@ _dyad() {
 
     case "${cmd}" in
         dyad)
-            opts="-o -h -V --output --help --version init check render lab exit-codes completions help"
+            opts="-o -h -V --output --help --version init check render lab etcd exit-codes completions help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -343,6 +364,144 @@ _dyad() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        dyad__subcmd__etcd)
+            opts="-o -h -V --output --help --version take-over help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --output)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        dyad__subcmd__etcd__subcmd__help)
+            opts="take-over help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        dyad__subcmd__etcd__subcmd__help__subcmd__help)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        dyad__subcmd__etcd__subcmd__help__subcmd__take__subcmd__over)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        dyad__subcmd__etcd__subcmd__take__subcmd__over)
+            opts="-o -h -V --endpoint --cacert --cert --key --peer-endpoint --peer-cacert --peer-cert --peer-key --data-dir --dead --proof --limit --lock --output --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --endpoint)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cacert)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cert)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --key)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --peer-endpoint)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --peer-cacert)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --peer-cert)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --peer-key)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --data-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --dead)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --proof)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --limit)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --lock)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --output)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         dyad__subcmd__exit__subcmd__codes)
             opts="-o -h -V --output --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -366,7 +525,7 @@ _dyad() {
             return 0
             ;;
         dyad__subcmd__help)
-            opts="init check render lab exit-codes completions help"
+            opts="init check render lab etcd exit-codes completions help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -396,6 +555,34 @@ _dyad() {
         dyad__subcmd__help__subcmd__completions)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        dyad__subcmd__help__subcmd__etcd)
+            opts="take-over"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        dyad__subcmd__help__subcmd__etcd__subcmd__take__subcmd__over)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi

@@ -32,6 +32,7 @@ complete -c dyad -n "__fish_dyad_needs_command" -f -a "init" -d 'Write a first p
 complete -c dyad -n "__fish_dyad_needs_command" -f -a "check" -d 'Say what is wrong or weak before it matters'
 complete -c dyad -n "__fish_dyad_needs_command" -f -a "render" -d 'Write everything that the two nodes need'
 complete -c dyad -n "__fish_dyad_needs_command" -f -a "lab" -d 'Two real nodes on this machine, with faults on demand'
+complete -c dyad -n "__fish_dyad_needs_command" -f -a "etcd" -d 'Take over from a dead etcd member'
 complete -c dyad -n "__fish_dyad_needs_command" -f -a "exit-codes" -d 'Print the exit codes and what they mean'
 complete -c dyad -n "__fish_dyad_needs_command" -f -a "completions" -d 'Print a shell completion script'
 complete -c dyad -n "__fish_dyad_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
@@ -258,6 +259,31 @@ complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcomman
 complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from help" -f -a "judge" -d 'Judge what clients saw: is it linearizable, and is anything acknowledged lost?'
 complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from help" -f -a "supervise" -d 'The process behind a lab; started by `up`'
 complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c dyad -n "__fish_dyad_using_subcommand etcd; and not __fish_seen_subcommand_from take-over help" -s o -l output -d 'How data is printed: for people, or as one versioned JSON document' -r -f -a "text\t'For people'
+json\t'One JSON document with `apiVersion` and `kind`'"
+complete -c dyad -n "__fish_dyad_using_subcommand etcd; and not __fish_seen_subcommand_from take-over help" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c dyad -n "__fish_dyad_using_subcommand etcd; and not __fish_seen_subcommand_from take-over help" -s V -l version -d 'Print version'
+complete -c dyad -n "__fish_dyad_using_subcommand etcd; and not __fish_seen_subcommand_from take-over help" -f -a "take-over" -d 'Let the survivor of two voters go on alone, without a restart'
+complete -c dyad -n "__fish_dyad_using_subcommand etcd; and not __fish_seen_subcommand_from take-over help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c dyad -n "__fish_dyad_using_subcommand etcd; and __fish_seen_subcommand_from take-over" -l endpoint -d 'The survivor\'s client URL' -r
+complete -c dyad -n "__fish_dyad_using_subcommand etcd; and __fish_seen_subcommand_from take-over" -l cacert -d 'The authority of the survivor\'s client port' -r -F
+complete -c dyad -n "__fish_dyad_using_subcommand etcd; and __fish_seen_subcommand_from take-over" -l cert -d 'The certificate to show at the client port' -r -F
+complete -c dyad -n "__fish_dyad_using_subcommand etcd; and __fish_seen_subcommand_from take-over" -l key -d 'Its key' -r -F
+complete -c dyad -n "__fish_dyad_using_subcommand etcd; and __fish_seen_subcommand_from take-over" -l peer-endpoint -d 'The survivor\'s peer URL, if it is not the first that it advertises' -r
+complete -c dyad -n "__fish_dyad_using_subcommand etcd; and __fish_seen_subcommand_from take-over" -l peer-cacert -d 'The authority of the survivor\'s peer port, if it is not that of the client port' -r -F
+complete -c dyad -n "__fish_dyad_using_subcommand etcd; and __fish_seen_subcommand_from take-over" -l peer-cert -d 'The survivor\'s own peer certificate, if it is not that of the client port' -r -F
+complete -c dyad -n "__fish_dyad_using_subcommand etcd; and __fish_seen_subcommand_from take-over" -l peer-key -d 'Its key' -r -F
+complete -c dyad -n "__fish_dyad_using_subcommand etcd; and __fish_seen_subcommand_from take-over" -l data-dir -d 'The survivor\'s data directory, read if its client port does not answer' -r -F
+complete -c dyad -n "__fish_dyad_using_subcommand etcd; and __fish_seen_subcommand_from take-over" -l dead -d 'The dead member, by its name or id' -r
+complete -c dyad -n "__fish_dyad_using_subcommand etcd; and __fish_seen_subcommand_from take-over" -l proof -d 'How you know that it is down, and that it stays down' -r
+complete -c dyad -n "__fish_dyad_using_subcommand etcd; and __fish_seen_subcommand_from take-over" -l limit -d 'How long it may take' -r
+complete -c dyad -n "__fish_dyad_using_subcommand etcd; and __fish_seen_subcommand_from take-over" -l lock -d 'The file that keeps two take-overs on one node apart [default: one in /run/lock]' -r -F
+complete -c dyad -n "__fish_dyad_using_subcommand etcd; and __fish_seen_subcommand_from take-over" -s o -l output -d 'How data is printed: for people, or as one versioned JSON document' -r -f -a "text\t'For people'
+json\t'One JSON document with `apiVersion` and `kind`'"
+complete -c dyad -n "__fish_dyad_using_subcommand etcd; and __fish_seen_subcommand_from take-over" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c dyad -n "__fish_dyad_using_subcommand etcd; and __fish_seen_subcommand_from take-over" -s V -l version -d 'Print version'
+complete -c dyad -n "__fish_dyad_using_subcommand etcd; and __fish_seen_subcommand_from help" -f -a "take-over" -d 'Let the survivor of two voters go on alone, without a restart'
+complete -c dyad -n "__fish_dyad_using_subcommand etcd; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c dyad -n "__fish_dyad_using_subcommand exit-codes" -s o -l output -d 'How data is printed: for people, or as one versioned JSON document' -r -f -a "text\t'For people'
 json\t'One JSON document with `apiVersion` and `kind`'"
 complete -c dyad -n "__fish_dyad_using_subcommand exit-codes" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -266,13 +292,14 @@ complete -c dyad -n "__fish_dyad_using_subcommand completions" -s o -l output -d
 json\t'One JSON document with `apiVersion` and `kind`'"
 complete -c dyad -n "__fish_dyad_using_subcommand completions" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c dyad -n "__fish_dyad_using_subcommand completions" -s V -l version -d 'Print version'
-complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render lab exit-codes completions help" -f -a "init" -d 'Write a first pair.yaml'
-complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render lab exit-codes completions help" -f -a "check" -d 'Say what is wrong or weak before it matters'
-complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render lab exit-codes completions help" -f -a "render" -d 'Write everything that the two nodes need'
-complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render lab exit-codes completions help" -f -a "lab" -d 'Two real nodes on this machine, with faults on demand'
-complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render lab exit-codes completions help" -f -a "exit-codes" -d 'Print the exit codes and what they mean'
-complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render lab exit-codes completions help" -f -a "completions" -d 'Print a shell completion script'
-complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render lab exit-codes completions help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render lab etcd exit-codes completions help" -f -a "init" -d 'Write a first pair.yaml'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render lab etcd exit-codes completions help" -f -a "check" -d 'Say what is wrong or weak before it matters'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render lab etcd exit-codes completions help" -f -a "render" -d 'Write everything that the two nodes need'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render lab etcd exit-codes completions help" -f -a "lab" -d 'Two real nodes on this machine, with faults on demand'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render lab etcd exit-codes completions help" -f -a "etcd" -d 'Take over from a dead etcd member'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render lab etcd exit-codes completions help" -f -a "exit-codes" -d 'Print the exit codes and what they mean'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render lab etcd exit-codes completions help" -f -a "completions" -d 'Print a shell completion script'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render lab etcd exit-codes completions help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c dyad -n "__fish_dyad_using_subcommand help; and __fish_seen_subcommand_from lab" -f -a "up" -d 'Start two nodes and wait until the pair is complete'
 complete -c dyad -n "__fish_dyad_using_subcommand help; and __fish_seen_subcommand_from lab" -f -a "down" -d 'End a lab, whatever state it is in, and check that nothing is left of it'
 complete -c dyad -n "__fish_dyad_using_subcommand help; and __fish_seen_subcommand_from lab" -f -a "list" -d 'List all labs'
@@ -296,3 +323,4 @@ complete -c dyad -n "__fish_dyad_using_subcommand help; and __fish_seen_subcomma
 complete -c dyad -n "__fish_dyad_using_subcommand help; and __fish_seen_subcommand_from lab" -f -a "load" -d 'Put load on etcd nodes and record every operation'
 complete -c dyad -n "__fish_dyad_using_subcommand help; and __fish_seen_subcommand_from lab" -f -a "judge" -d 'Judge what clients saw: is it linearizable, and is anything acknowledged lost?'
 complete -c dyad -n "__fish_dyad_using_subcommand help; and __fish_seen_subcommand_from lab" -f -a "supervise" -d 'The process behind a lab; started by `up`'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and __fish_seen_subcommand_from etcd" -f -a "take-over" -d 'Let the survivor of two voters go on alone, without a restart'

@@ -51,6 +51,12 @@ pub enum Command {
     Render(RenderArguments),
     /// Two real nodes on this machine, with faults on demand
     Lab(crate::lab::LabArgs),
+    /// Take over from a dead etcd member
+    Etcd {
+        /// What to do with etcd
+        #[command(subcommand)]
+        command: EtcdCommand,
+    },
     /// Print the exit codes and what they mean
     ExitCodes,
     /// Print a shell completion script
@@ -117,4 +123,69 @@ pub enum RenderFormat {
     Ignition,
     /// One OpenShift MachineConfig for both nodes
     Machineconfig,
+}
+
+/// What to do with etcd
+#[derive(Debug, Subcommand)]
+pub enum EtcdCommand {
+    /// Let the survivor of two voters go on alone, without a restart
+    ///
+    /// When one of two etcd members is dead for certain, a vote is missing, not data. This casts that one
+    /// vote at the survivor's own peer port, acknowledges what it then appends, and has the dead member
+    /// removed. The survivor keeps running and keeps its whole log: nothing acknowledged is lost, as long as
+    /// the survivor was a full member while both were running.
+    ///
+    /// Run it on the survivor's node, with its own peer certificate. Nobody checks the proof: it is kept in
+    /// the output, so that it can be told later why this was done. From the first vote on the dead member
+    /// must never start again with its old data.
+    ///
+    /// Refused (exit 4) if the dead member answers, if the survivor is a learner, if others vote too, or if
+    /// the survivor's etcd is older than 3.4.21 or 3.5.5.
+    TakeOver(Box<TakeOver>),
+}
+
+/// What a take-over needs to know
+#[derive(Debug, Args)]
+pub struct TakeOver {
+    /// The survivor's client URL
+    #[arg(long, value_name = "URL")]
+    pub endpoint: String,
+    /// The authority of the survivor's client port
+    #[arg(long, value_name = "FILE")]
+    pub cacert: Option<PathBuf>,
+    /// The certificate to show at the client port
+    #[arg(long, value_name = "FILE", requires = "key", requires = "cacert")]
+    pub cert: Option<PathBuf>,
+    /// Its key
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    pub key: Option<PathBuf>,
+    /// The survivor's peer URL, if it is not the first that it advertises
+    #[arg(long, value_name = "URL")]
+    pub peer_endpoint: Option<String>,
+    /// The authority of the survivor's peer port, if it is not that of the client port
+    #[arg(long, value_name = "FILE")]
+    pub peer_cacert: Option<PathBuf>,
+    /// The survivor's own peer certificate, if it is not that of the client port
+    #[arg(long, value_name = "FILE", requires = "peer_key", requires = "peer_cacert")]
+    pub peer_cert: Option<PathBuf>,
+    /// Its key
+    #[arg(long, value_name = "FILE", requires = "peer_cert")]
+    pub peer_key: Option<PathBuf>,
+    /// The survivor's data directory, read if its client port does not answer
+    ///
+    /// An etcd that was just started serves no client before it has a leader.
+    #[arg(long, value_name = "DIR")]
+    pub data_dir: Option<PathBuf>,
+    /// The dead member, by its name or id
+    #[arg(long, value_name = "NAME|ID")]
+    pub dead: String,
+    /// How you know that it is down, and that it stays down
+    #[arg(long, value_name = "TEXT")]
+    pub proof: String,
+    /// How long it may take
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    pub limit: u64,
+    /// The file that keeps two take-overs on one node apart [default: one in /run/lock]
+    #[arg(long, value_name = "FILE")]
+    pub lock: Option<PathBuf>,
 }

@@ -1,13 +1,14 @@
 //! What each command does. A command gathers, asks, prints; what it asks lives in the libraries.
 
 pub mod check;
+mod etcd_take_over;
 mod init;
 mod pair_file;
 mod render;
 
 use serde::Serialize;
 
-use crate::cli::{Cli, Command};
+use crate::cli::{Cli, Command, EtcdCommand};
 use crate::exit::Exit;
 use crate::output::{self, Format};
 
@@ -18,6 +19,9 @@ pub fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Check(arguments) => check::run(arguments, cli.output),
         Command::Render(arguments) => render::run(arguments, cli.output),
         Command::Lab(arguments) => crate::lab::run(arguments, cli.output),
+        Command::Etcd { command: EtcdCommand::TakeOver(arguments) } => {
+            etcd_take_over::run(&arguments, cli.output)
+        }
         Command::ExitCodes => exit_codes(cli.output),
         Command::Completions { shell } => {
             output::print_data(&crate::generate::completion(shell))?;
