@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bmc_sim::Fault;
-use nix::mount::{MsFlags, mount};
+use nix::mount::{MntFlags, MsFlags, mount, umount2};
 
 use crate::bmc::Bmcs;
 use crate::cgroup::Cgroup;
@@ -385,8 +385,24 @@ impl Supervisor {
         if let Err(error) = left {
             eprintln!("leaving: {}", chain(&error));
         }
-        let _ = fs::remove_dir_all(&self.place.directory);
+        unmount_below(&self.place.directory);
+        if let Err(error) = fs::remove_dir_all(&self.place.directory) {
+            eprintln!("removing {}: {error}", self.place.directory.display());
+        }
         std::process::exit(0);
+    }
+}
+
+/// Takes every mount below a directory out of this mount namespace: a mount point cannot be removed.
+fn unmount_below(directory: &Path) {
+    let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+    let targets = mounts.lines().filter_map(|line| line.split(' ').nth(1)).map(Path::new);
+    let mut below: Vec<_> = targets.filter(|target| target.starts_with(directory)).collect();
+    below.reverse();
+    for target in below {
+        if let Err(error) = umount2(target, MntFlags::MNT_DETACH) {
+            eprintln!("unmounting {}: {error}", target.display());
+        }
     }
 }
 
