@@ -45,7 +45,8 @@ impl Case {
 /// One take-over.
 struct Sample {
     first_write: Duration,
-    removed: Duration,
+    /// Nothing is removed by a restart.
+    removed: Option<Duration>,
     slowest: Duration,
 }
 
@@ -96,7 +97,7 @@ fn measure(release: Release, megabytes: u64, rounds: usize) -> anyhow::Result<()
             "| {release} | {megabytes} MB | {} | {} | {} | {} |",
             case.name(),
             column(|sample| sample.first_write),
-            column(|sample| sample.removed),
+            spread(samples.iter().filter_map(|sample| sample.removed).collect()),
             column(|sample| sample.slowest),
         );
         medians.push(median(samples.iter().map(|sample| sample.first_write).collect()));
@@ -164,11 +165,11 @@ fn one(pair: &mut Pair, case: Case) -> anyhow::Result<Sample> {
     let removed = if case == Case::ForceNewCluster {
         pair.cluster.members[survivor].stop()?;
         pair.cluster.members[survivor].start_with(&["--force-new-cluster"])?;
-        Duration::ZERO
+        None
     } else {
         let report = pair.take_over()?;
         let ms = at(&report, |step| *step == Step::Removed).context("not removed")?;
-        Duration::from_secs_f64(ms / 1000.0)
+        Some(Duration::from_secs_f64(ms / 1000.0))
     };
     let first_write = probe.first()?;
     if case == Case::ForceNewCluster {
@@ -246,6 +247,9 @@ fn median(mut times: Vec<Duration>) -> Duration {
 
 fn spread(mut times: Vec<Duration>) -> String {
     times.sort();
+    if times.is_empty() {
+        return "-".to_owned();
+    }
     let ms = |time: &Duration| format!("{:.0}", time.as_secs_f64() * 1000.0);
     format!(
         "{} ({} to {})",
