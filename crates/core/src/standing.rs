@@ -100,6 +100,11 @@ fn record_holds(facts: &Facts, other: Option<MemberId>) -> bool {
 }
 
 impl Facts {
+    /// The other voter of the own dataset, if there is exactly one: the member that a proof has to name (V8).
+    pub fn other_voter(&self) -> Option<MemberId> {
+        Standing::of(self).other
+    }
+
     /// The peer's statement, if it is about the present: the peer is visible, the statement is its own
     /// (R10), and it answers this node's present boot.
     pub(crate) fn heard(&self) -> Option<&Statement> {

@@ -3,8 +3,25 @@
 //! Facts are gathered from the disk, from Corosync, Pacemaker and the local etcd; `dyad_core` decides; the one
 //! thing that was decided is done here, and its outcome is published. Nothing in this crate decides.
 
+pub mod act;
+pub mod agent;
+pub mod aside;
+pub mod boot;
 pub mod corosync;
+pub mod create;
+pub mod etcd;
+pub mod gather;
+pub mod journal;
+pub mod lone;
+pub mod memory;
+pub mod node;
+pub mod ocf;
 pub mod pacemaker;
 pub mod place;
+pub mod power;
 pub mod record;
 pub mod runner;
+mod vote;
+
+pub use node::Node;
+pub use place::Place;

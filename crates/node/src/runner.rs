@@ -29,11 +29,14 @@ pub enum Error {
     /// It was told to stop and still runs.
     #[error("etcd was told to stop and still runs")]
     StillRuns,
+    /// The look at it ended before it had an answer.
+    #[error("cannot tell whether etcd runs")]
+    Lost,
 }
 
 /// Something that runs etcd on this node. Its arguments are in an environment file that is written before
 /// each start.
-pub trait Runner {
+pub trait Runner: Sync {
     /// Starts it, if it does not run. Returns when the process exists.
     fn start(&self) -> Result<(), Error>;
     /// Stops it, if it runs. Returns when the process is gone for certain: a stop that cannot be confirmed

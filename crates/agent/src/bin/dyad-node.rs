@@ -1,0 +1,64 @@
+//! What runs on a node: the resource agent `ocf:dyad:etcd` (under that name), and the small jobs around it.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use dyad_core::ids::NodeName;
+use dyad_node::gather::words;
+use dyad_node::ocf::Environment;
+use dyad_node::{Node, Place, agent, create, lone};
+
+const USAGE: &str = "\
+usage: dyad-node ocf ACTION       one action of the resource agent ocf:dyad:etcd
+       dyad-node lone-boot        prove the peer off while there is no quorum
+       dyad-node create-dataset   begin a pair: this node as its only voter
+";
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args();
+    let program = arguments.next().unwrap_or_default();
+    let words: Vec<String> = arguments.collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    // Pacemaker runs the agent by its own name.
+    if Path::new(&program).file_name().is_some_and(|name| name == "etcd") {
+        return ocf(words.first().copied().unwrap_or_default());
+    }
+    match words.as_slice() {
+        ["ocf", action] => ocf(action),
+        ["lone-boot"] => job(|node| Ok(lone::watch(node)?)),
+        ["create-dataset"] => job(create::dataset),
+        _ => {
+            eprint!("{USAGE}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn ocf(action: &str) -> ExitCode {
+    let answer = agent::run(action, &Environment::of_process(), Place::default());
+    print!("{}", answer.stdout);
+    if !answer.stderr.is_empty() {
+        eprintln!("{}", answer.stderr.trim_end());
+    }
+    ExitCode::from(answer.code)
+}
+
+fn job(work: impl FnOnce(&Node) -> Result<(), dyad_node::act::Failure>) -> ExitCode {
+    let result = own_name().and_then(|name| {
+        let node = Node::open(Place::default(), &name)?;
+        work(&node)
+    });
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {}", words(&*error));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The node's own name, as the kernel knows it.
+fn own_name() -> Result<NodeName, dyad_node::act::Failure> {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname")?;
+    Ok(NodeName::from(name.trim()))
+}

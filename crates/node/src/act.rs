@@ -1,0 +1,304 @@
+//! The one thing that was decided, step by step in the order that `core` gives.
+//!
+//! Each step can be the last one before a crash: the next decision starts from what is then true.
+
+use std::time::Duration;
+
+use dyad_cluster::pair::Node as PairNode;
+use dyad_core::decision::Action;
+use dyad_core::facts::{
+    Confirmation, Eligibility, EligibleBy, EtcdState, Facts, LogPosition, Memory as PeerMemory,
+    TakeOverMark, YieldMark,
+};
+use dyad_core::ids::{ClusterId, MemberId};
+use etcd_peer::client::{Deadline, Members, Reason};
+
+use crate::etcd::{Endpoints, environment, is_pair_of};
+use crate::gather::{Gathered, words};
+use crate::node::Node;
+use crate::{aside, corosync, journal, pacemaker, power, record, vote};
+
+/// An error of any of the parts.
+pub type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// One request to etcd.
+const REQUEST_LIMIT: Duration = Duration::from_secs(5);
+/// A change of the membership waits for a majority's disks.
+const CHANGE_LIMIT: Duration = Duration::from_secs(8);
+/// The barrier's write: it must not hold the monitor (R9); the next one tries again.
+const BARRIER_LIMIT: Duration = Duration::from_secs(3);
+/// How strongly an offer asks to be promoted. Pacemaker compares; both nodes may be promoted.
+const PROMOTION_SCORE: u32 = 100;
+
+/// Does what was decided.
+pub fn perform(node: &Node, gathered: &Gathered, action: &Action) -> Result<(), Failure> {
+    let facts = &gathered.facts;
+    match action {
+        Action::Nothing
+        | Action::Wait { .. }
+        | Action::StayInert { .. }
+        | Action::Refuse { .. } => node.publish(facts),
+        Action::Offer => offer(node, facts),
+        Action::StartPlain => start_plain(node, facts),
+        Action::RecordComparison { with } => earn(node, facts, *with, EligibleBy::ComparedAtRest),
+        Action::DropEligibility => {
+            node.memory.drop_eligibility()?;
+            let facts = Facts { eligibility: None, ..facts.clone() };
+            node.publish(&facts)
+        }
+        Action::AnnounceTakeOver { dead } => announce(node, facts, *dead),
+        Action::TakeOver { dead } => take_over(node, facts, *dead),
+        Action::Yield => give_way(node, facts),
+        Action::TakeBackYield => {
+            node.memory.clear_yield()?;
+            let mut facts = facts.clone();
+            facts.marks.yielded = None;
+            node.publish(&facts)
+        }
+        Action::AddPeerAsLearner => add_peer(node),
+        Action::DropLearner { member } => {
+            node.client.remove(*member, Deadline::after(CHANGE_LIMIT))?;
+            Ok(())
+        }
+        Action::JoinAsLearner { member } => join(node, facts, *member),
+        Action::PromoteLearner { member } => promote(node, facts, *member),
+        Action::Barrier { with } => barrier(node, facts, *with),
+        Action::HandOver { to } => {
+            node.client.move_leader(*to, Deadline::after(REQUEST_LIMIT))?;
+            Ok(())
+        }
+        Action::Leave => leave(node, facts),
+        Action::Stop => stop(node, facts),
+        Action::ForcePeerOff => power::force_peer_off(node, facts),
+        Action::ReleaseWaitForAll => Ok(corosync::cancel_wait_for_all()?),
+        Action::AcceptConfirmation { accept_loss } => confirm(node, facts, *accept_loss),
+    }
+}
+
+/// The dataset's own ids. Decisions that need them are not made without.
+fn own_ids(facts: &Facts) -> Result<(ClusterId, MemberId), Failure> {
+    match (facts.dataset.cluster_id, facts.dataset.member_id) {
+        (Some(cluster), Some(member)) => Ok((cluster, member)),
+        _ => Err("the dataset has no cluster id or member id".into()),
+    }
+}
+
+fn offer(node: &Node, facts: &Facts) -> Result<(), Failure> {
+    node.publish(facts)?;
+    set_score(node, Some(PROMOTION_SCORE))
+}
+
+/// Says how much this node wants to be promoted.
+fn set_score(node: &Node, score: Option<u32>) -> Result<(), Failure> {
+    // Written only when it changes: a CIB update at the wrong moment costs Pacemaker a second.
+    if node.memory.promotion_score() != score {
+        pacemaker::set_promotion_score(score)?;
+        node.memory.set_promotion_score(score)?;
+    }
+    Ok(())
+}
+
+/// Says what comes next before it is done: the peer must not see an etcd that was never announced.
+fn publish_as(node: &Node, facts: &Facts, state: EtcdState) -> Result<(), Failure> {
+    let mut facts = facts.clone();
+    facts.etcd.state = state;
+    node.publish(&facts)
+}
+
+fn start_plain(node: &Node, facts: &Facts) -> Result<(), Failure> {
+    publish_as(node, facts, EtcdState::Starting)?;
+    start_on_own_data(node)
+}
+
+/// Starts etcd on the data as it is; it knows its members itself.
+fn start_on_own_data(node: &Node) -> Result<(), Failure> {
+    let endpoints = Endpoints::new(&node.pair);
+    let own = (node.own().name.to_string(), endpoints.peer(node.own()));
+    write_environment(node, &[own])?;
+    Ok(node.runner.start()?)
+}
+
+fn write_environment(node: &Node, members: &[(String, Vec<String>)]) -> Result<(), Failure> {
+    record::create_directory(&node.place.runtime)?;
+    let path = node.place.etcd_environment();
+    std::fs::write(&path, environment(&node.pair, node.own(), members))
+        .map_err(|source| record::Error::Io { step: "write", path, source })?;
+    Ok(())
+}
+
+fn earn(node: &Node, facts: &Facts, with: MemberId, by: EligibleBy) -> Result<(), Failure> {
+    let (_, member) = own_ids(facts)?;
+    let record = Eligibility { boot: node.boot.clone(), member, with, by };
+    Ok(node.memory.set_eligibility(&record)?)
+}
+
+fn announce(node: &Node, facts: &Facts, dead: MemberId) -> Result<(), Failure> {
+    let (cluster, member) = own_ids(facts)?;
+    let mut mark = mark_of(facts, cluster, member);
+    if !mark.without.contains(&dead) {
+        mark.without.push(dead);
+    }
+    if mark.promoting == Some(dead) {
+        mark.promoting = None;
+    }
+    node.memory.mark_take_over(&mark)?;
+    let mut facts = facts.clone();
+    facts.marks.take_over = Some(mark);
+    node.publish(&facts)
+}
+
+/// The mark that stands, if it is about this dataset, else a new one.
+fn mark_of(facts: &Facts, cluster: ClusterId, member: MemberId) -> TakeOverMark {
+    let standing = facts.marks.take_over.clone();
+    standing
+        .filter(|mark| mark.cluster == cluster && mark.member == member)
+        .unwrap_or(TakeOverMark { cluster, member, without: Vec::new(), promoting: None })
+}
+
+fn take_over(node: &Node, facts: &Facts, dead: MemberId) -> Result<(), Failure> {
+    let (cluster, member) = own_ids(facts)?;
+    if facts.etcd.state == EtcdState::Stopped {
+        start_on_own_data(node)?;
+    }
+    vote::cast(node, cluster, member, dead)
+}
+
+fn give_way(node: &Node, facts: &Facts) -> Result<(), Failure> {
+    let (cluster, member) = own_ids(facts)?;
+    let mark = YieldMark { cluster, member };
+    node.memory.mark_yield(&mark)?;
+    node.memory.drop_eligibility()?;
+    set_score(node, None)?;
+    let mut facts = Facts { eligibility: None, ..facts.clone() };
+    facts.marks.yielded = Some(mark);
+    node.publish(&facts)
+}
+
+fn add_peer(node: &Node) -> Result<(), Failure> {
+    let urls = Endpoints::new(&node.pair).peer(node.peer());
+    let answer = node.client.add_learner(&urls, Deadline::after(CHANGE_LIMIT));
+    // "It exists" is what was wanted; whatever else went wrong, the next look at the live membership tells.
+    match answer {
+        Err(error) if error.reason() != Some(Reason::PeerUrlsExist) => return Err(error.into()),
+        _ => {}
+    }
+    let live = node.look(dyad_core::facts::Request::default(), dyad_core::facts::Role::Promoted);
+    node.publish(&live.facts)
+}
+
+fn join(node: &Node, facts: &Facts, member: MemberId) -> Result<(), Failure> {
+    // The peer's live membership tells whether it still wants this node, and under which URLs.
+    let members = peer_members(node)?;
+    if members.get(member).is_none_or(|entry| !entry.learner) {
+        return Err(format!("{} does not list {member} as a learner", node.peer().name).into());
+    }
+    node.runner.stop()?;
+    aside::move_aside(&node.pair.etcd.data_dir, node.memory.beside(), facts.dataset.member_id)?;
+    // The marks were about the dataset that is now aside.
+    node.memory.clear_take_over()?;
+    node.memory.clear_yield()?;
+    publish_as(node, facts, EtcdState::Starting)?;
+    let endpoints = Endpoints::new(&node.pair);
+    let named = |node: &PairNode| (node.name.to_string(), endpoints.peer(node));
+    write_environment(node, &[named(node.own()), named(node.peer())])?;
+    Ok(node.runner.start()?)
+}
+
+fn peer_members(node: &Node) -> Result<Members, Failure> {
+    Ok(node.peer_client()?.members(Deadline::after(REQUEST_LIMIT))?)
+}
+
+fn promote(node: &Node, facts: &Facts, learner: MemberId) -> Result<(), Failure> {
+    let (cluster, member) = own_ids(facts)?;
+    let mut mark = mark_of(facts, cluster, member);
+    mark.promoting = Some(learner);
+    node.memory.mark_take_over(&mark)?;
+    match node.client.promote(learner, Deadline::after(CHANGE_LIMIT)) {
+        // A lost answer to an earlier call: it votes already.
+        Err(error) if error.reason() == Some(Reason::NotLearner) => {}
+        other => drop(other?),
+    }
+    Ok(())
+}
+
+fn barrier(node: &Node, facts: &Facts, with: MemberId) -> Result<(), Failure> {
+    let (_, member) = own_ids(facts)?;
+    let deadline = Deadline::after(BARRIER_LIMIT);
+    // Both have applied the membership with both in it: whoever leads now needs both for a commit (V4).
+    let theirs = node.peer_client()?.members(deadline)?;
+    let ours = node.client.members(deadline)?;
+    if !is_pair_of(&ours, member, with) || !is_pair_of(&theirs, member, with) {
+        return Err("not both nodes have applied the membership with both of them yet".into());
+    }
+    // A write, not a read: its fsync carries the commit mark onto both disks (V9).
+    let before = node.client.status(deadline)?;
+    let key = format!("dyad/barrier/{member}");
+    let value = format!("{} {}", node.boot, crate::boot::uptime_ms().unwrap_or_default());
+    node.client.put(key.as_bytes(), value.as_bytes(), deadline)?;
+    let after = node.client.status(deadline)?;
+    earn(node, facts, with, EligibleBy::Barrier)?;
+    node.memory.clear_take_over()?;
+    // What is committed through both in one and the same term is on the peer's disk for certain: a disk that
+    // later ends before it was rolled back (R11).
+    if before.term == after.term {
+        let last = LogPosition { term: after.term, index: after.raft_index };
+        node.memory.remember_peer(PeerMemory { member: with, last })?;
+    }
+    let keep = usize::try_from(node.pair.etcd.keep_copies).unwrap_or(usize::MAX);
+    aside::prune(node.memory.beside(), keep)?;
+    let mut facts = facts.clone();
+    facts.marks.take_over = None;
+    facts.eligibility = node.memory.eligibility();
+    node.publish(&facts)
+}
+
+fn leave(node: &Node, facts: &Facts) -> Result<(), Failure> {
+    let (_, member) = own_ids(facts)?;
+    // Asked of the peer, which leads: the own etcd stops by itself as soon as it applies the removal.
+    let removed = node.peer_client()?.remove(member, Deadline::after(CHANGE_LIMIT));
+    let stopped = stop(node, facts);
+    match removed {
+        // Stopped all the same: a leave that failed is a plain stop.
+        Err(error) if error.reason() != Some(Reason::MemberNotFound) => {
+            stopped?;
+            Err(error.into())
+        }
+        _ => stopped,
+    }
+}
+
+/// A stop is done when etcd is at rest for certain. What could not be said beside it is logged: a stop that
+/// failed would end in fencing, and silence keeps the peer from acting.
+fn stop(node: &Node, facts: &Facts) -> Result<(), Failure> {
+    let withdrawn = set_score(node, None);
+    node.runner.stop()?;
+    let told = state_rest(node, facts);
+    for error in [withdrawn, told].into_iter().filter_map(Result::err) {
+        journal::warn(&format!("etcd is stopped, but: {}", words(&*error)));
+    }
+    Ok(())
+}
+
+/// Writes down and publishes what the disk holds now that nothing writes to it any more.
+fn state_rest(node: &Node, facts: &Facts) -> Result<(), Failure> {
+    let rest = node.look(facts.request.clone(), facts.role);
+    let raft = rest.facts.dataset.raft;
+    let last = LogPosition { term: raft.last_term, index: raft.last_index };
+    if rest.facts.dataset.solid_pair() {
+        node.memory.set_stopped_at(last)?;
+    }
+    node.publish(&rest.facts)
+}
+
+fn confirm(node: &Node, facts: &Facts, accept_loss: bool) -> Result<(), Failure> {
+    let word = Confirmation {
+        boot: node.boot.clone(),
+        ring: facts.ring.clone(),
+        member: facts.other_voter(),
+        accept_loss,
+    };
+    node.memory.set_confirmation(&word)?;
+    pacemaker::confirm_down(&node.peer().name)?;
+    corosync::cancel_wait_for_all()?;
+    Ok(())
+}

@@ -1,0 +1,118 @@
+//! One call of the resource agent: from Pacemaker's words to its exit code.
+
+use dyad_core::decision::Outcome as Word;
+use dyad_core::facts::{Operation, Request, Role};
+
+use crate::gather::words;
+use crate::node::{Error, Node, Outcome, is_retried};
+use crate::ocf::{Action, Environment, META_DATA, code, exit_code};
+use crate::place::Place;
+use crate::record;
+
+/// How the agent is called.
+const USAGE: &str =
+    "usage: etcd {start|stop|promote|demote|monitor|notify|meta-data|validate-all|usage}\n";
+
+/// What a call comes to: its exit code, and what is printed.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// For Pacemaker.
+    pub code: u8,
+    /// Data.
+    pub stdout: String,
+    /// Talk.
+    pub stderr: String,
+}
+
+impl Answer {
+    fn silent(code: u8) -> Self {
+        Self { code, stdout: String::new(), stderr: String::new() }
+    }
+
+    fn data(text: &str) -> Self {
+        Self { stdout: text.to_owned(), ..Self::silent(code::SUCCESS) }
+    }
+
+    fn failed(code: u8, why: String) -> Self {
+        Self { stderr: why, ..Self::silent(code) }
+    }
+}
+
+/// Runs one call.
+pub fn run(word: &str, environment: &Environment, place: Place) -> Answer {
+    match environment.action(word) {
+        Action::MetaData => Answer::data(META_DATA),
+        Action::Usage => Answer::data(USAGE),
+        Action::Unknown(word) => {
+            Answer::failed(code::UNIMPLEMENTED, format!("there is no action `{word}`\n{USAGE}"))
+        }
+        Action::Operate(request) => operate(&request, environment, place),
+    }
+}
+
+fn operate(request: &Request, environment: &Environment, place: Place) -> Answer {
+    let Some(name) = environment.node() else {
+        return Answer::failed(code::CONFIGURED, "Pacemaker did not say which node this is".into());
+    };
+    let node = match Node::open(place, &name) {
+        Ok(node) => node,
+        Err(error) => return Answer::failed(code::CONFIGURED, words(&error)),
+    };
+    let lock = match node.lock() {
+        Ok(lock) => lock,
+        Err(error) => return without_lock(&node, request, &error),
+    };
+    let role = role(&node, environment);
+    let outcome = node.operate(request, role);
+    let answer = answer(request, &outcome);
+    remember_role(&node, request, &answer, role);
+    drop(lock);
+    answer
+}
+
+/// R9: an operation that cannot get hold of the node in time is not a failure of etcd.
+fn without_lock(node: &Node, request: &Request, error: &Error) -> Answer {
+    let promoted = read_role(node) == Some(Role::Promoted);
+    let code = match request.operation {
+        Operation::Monitor if promoted => exit_code(Word::DegradedPromoted),
+        Operation::Monitor | Operation::Notify(_) => code::SUCCESS,
+        _ => code::GENERIC,
+    };
+    Answer::failed(code, words(error))
+}
+
+/// What the local instance is held for: what this agent last did of its own knowledge, else what Pacemaker
+/// says.
+fn role(node: &Node, environment: &Environment) -> Role {
+    read_role(node).or_else(|| environment.role(&node.own().name)).unwrap_or_default()
+}
+
+fn read_role(node: &Node) -> Option<Role> {
+    record::read(&node.place.runtime.join("role.json")).ok().flatten()
+}
+
+fn remember_role(node: &Node, request: &Request, answer: &Answer, last: Role) {
+    let role = match request.operation {
+        Operation::Start | Operation::Demote if answer.code == code::SUCCESS => Role::Unpromoted,
+        Operation::Promote if answer.code == code::SUCCESS => Role::Promoted,
+        Operation::Stop if answer.code == code::SUCCESS => Role::Stopped,
+        _ => return,
+    };
+    if role != last || read_role(node).is_none() {
+        let _ = record::write_volatile(&node.place.runtime.join("role.json"), &role);
+    }
+}
+
+fn answer(request: &Request, outcome: &Outcome) -> Answer {
+    let decided = exit_code(outcome.decision.outcome);
+    let Some(failure) = &outcome.failure else { return Answer::silent(decided) };
+    let stderr = format!("{}: {failure}", outcome.decision.because);
+    let code = match request.operation {
+        // A look that could not do what was due looks again soon; it is not a failure of etcd (R9).
+        Operation::Monitor | Operation::Notify(_) => decided,
+        // A start that only could not say something is repeated by the monitor.
+        Operation::Start if is_retried(&outcome.decision.action) => decided,
+        _ => code::GENERIC,
+    };
+    Answer::failed(code, stderr)
+}

@@ -1,0 +1,134 @@
+//! Datasets that were moved aside: whole, fsynced, never deleted before their replacement votes (P3).
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use dyad_core::ids::MemberId;
+
+use crate::place::BesideData;
+use crate::record::{self, Error};
+
+/// One dataset that was moved aside.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Copy {
+    /// Its number: a larger one was moved aside later.
+    pub number: u64,
+    /// Whose it was.
+    pub member: String,
+    /// Where it is.
+    pub path: PathBuf,
+}
+
+/// Moves the whole member directory (WAL included) aside, within the same file system, and returns when
+/// that is on the disk. Without one there is nothing to move. A crash in between leaves it in one place.
+pub fn move_aside(
+    data_dir: &Path,
+    beside: &BesideData,
+    member: Option<MemberId>,
+) -> Result<Option<PathBuf>, Error> {
+    let from = data_dir.join("member");
+    if !exists(&from)? {
+        return Ok(None);
+    }
+    let number = list(beside)?.last().map_or(1, |copy| copy.number + 1);
+    let name = member.map_or_else(|| "unknown".to_owned(), |member| member.to_string());
+    let to = beside.aside().join(format!("{number:06}-{name}"));
+    record::create_directory(&beside.aside())?;
+    fs::rename(&from, &to).map_err(|source| Error::Io {
+        step: "move aside",
+        path: from.clone(),
+        source,
+    })?;
+    record::sync_directory(&beside.aside())?;
+    record::sync_directory(data_dir)?;
+    Ok(Some(to))
+}
+
+/// All datasets that were moved aside, oldest first.
+pub fn list(beside: &BesideData) -> Result<Vec<Copy>, Error> {
+    let directory = beside.aside();
+    let entries = match fs::read_dir(&directory) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        other => {
+            other.map_err(|source| Error::Io { step: "list", path: directory.clone(), source })?
+        }
+    };
+    let mut copies: Vec<Copy> = entries
+        .filter_map(Result::ok)
+        .filter_map(|entry| {
+            let name = entry.file_name().into_string().ok()?;
+            let (number, member) = name.split_once('-')?;
+            Some(Copy {
+                number: number.parse().ok()?,
+                member: member.to_owned(),
+                path: entry.path(),
+            })
+        })
+        .collect();
+    copies.sort();
+    Ok(copies)
+}
+
+/// Deletes the oldest copies beyond the last `keep`. Only after the barrier: then two newer ones vote.
+pub fn prune(beside: &BesideData, keep: usize) -> Result<(), Error> {
+    let copies = list(beside)?;
+    let surplus = copies.len().saturating_sub(keep);
+    for copy in &copies[..surplus] {
+        fs::remove_dir_all(&copy.path).map_err(|source| Error::Io {
+            step: "prune",
+            path: copy.path.clone(),
+            source,
+        })?;
+    }
+    Ok(())
+}
+
+fn exists(path: &Path) -> Result<bool, Error> {
+    path.try_exists().map_err(|source| Error::Io { step: "look at", path: path.to_owned(), source })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn data_dir_with(content: &str) -> (tempfile::TempDir, BesideData) {
+        let directory = tempfile::tempdir().unwrap();
+        let beside = BesideData::new(directory.path());
+        fill(directory.path(), content);
+        (directory, beside)
+    }
+
+    fn fill(data_dir: &Path, content: &str) {
+        fs::create_dir_all(data_dir.join("member/wal")).unwrap();
+        fs::write(data_dir.join("member/wal/0.wal"), content).unwrap();
+    }
+
+    /// P3, FIELD 22: the whole directory moves, WAL included; a second move finds nothing to do.
+    #[test]
+    fn the_whole_dataset_moves() {
+        let (directory, beside) = data_dir_with("one");
+        let to = move_aside(directory.path(), &beside, Some(MemberId(0xab))).unwrap().unwrap();
+        assert!(to.ends_with("000001-ab"));
+        assert_eq!(fs::read_to_string(to.join("wal/0.wal")).unwrap(), "one");
+        assert!(!directory.path().join("member").exists());
+        assert_eq!(move_aside(directory.path(), &beside, None).unwrap(), None);
+    }
+
+    /// Copies never overwrite each other, also after older ones were pruned; pruning keeps the newest.
+    #[test]
+    fn copies_are_numbered_and_pruned_oldest_first() {
+        let (directory, beside) = data_dir_with("1");
+        for round in 2..=5 {
+            move_aside(directory.path(), &beside, None).unwrap().unwrap();
+            fill(directory.path(), &round.to_string());
+        }
+        prune(&beside, 2).unwrap();
+        let numbers: Vec<_> = list(&beside).unwrap().iter().map(|copy| copy.number).collect();
+        assert_eq!(numbers, [3, 4]);
+        move_aside(directory.path(), &beside, None).unwrap().unwrap();
+        let last = list(&beside).unwrap().pop().unwrap();
+        assert_eq!(last.number, 5);
+        assert_eq!(fs::read_to_string(last.path.join("wal/0.wal")).unwrap(), "5");
+    }
+}

@@ -1,0 +1,298 @@
+//! Facts: everything a decision rests on, gathered with a limit on each source.
+//!
+//! What cannot be read is never guessed in the direction of acting: an unknown peer counts as present, an
+//! unknown cluster as one without quorum or fencing, an unreadable dataset as broken.
+
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::Duration;
+
+use dyad_cluster::pair::{Node as PairNode, Pair};
+use dyad_cluster::state::ClusterState;
+use dyad_core::dataset::{Class, Dataset};
+use dyad_core::facts::{
+    ApiVersion, EtcdState, Facts, Kind, NodeState, Pacemaker, Peer, Policy, Request, Role,
+};
+use dyad_core::ids::{BootId, NodeName, RingId};
+use dyad_core::statement::Statement;
+use etcd_peer::client::Client;
+
+use crate::corosync::{self, Membership};
+use crate::etcd::{self, Live};
+use crate::memory::Memory;
+use crate::runner::Runner;
+use crate::{boot, pacemaker};
+
+/// A disk that does not answer within this time is stuck; the monitor answers all the same (R9).
+const DISK_LIMIT: Duration = Duration::from_secs(5);
+/// Below this much room etcd would soon stop: the disk does not count as one that takes writes.
+const FREE_BYTES_MIN: u64 = 64 << 20;
+
+/// Where facts come from on one node.
+pub struct Sources<'a> {
+    /// The pair.
+    pub pair: &'a Pair,
+    /// This node.
+    pub own: &'a PairNode,
+    /// The other one.
+    pub peer: &'a PairNode,
+    /// Its records.
+    pub memory: &'a Memory,
+    /// What runs etcd.
+    pub runner: &'a dyn Runner,
+    /// The local etcd.
+    pub client: &'a Client,
+    /// This boot.
+    pub boot: &'a BootId,
+}
+
+/// Facts, and what is worth telling beside them.
+#[derive(Debug, Clone)]
+pub struct Gathered {
+    /// What the decision rests on.
+    pub facts: Facts,
+    /// The local etcd's own words.
+    pub live: Live,
+    /// What could not be read, and why.
+    pub troubles: Vec<String>,
+}
+
+/// What the cluster around the node says: the slow part, from tools.
+#[derive(Debug, Clone)]
+struct Surroundings {
+    membership: Option<Membership>,
+    cluster: Option<ClusterState>,
+    startup_fencing: bool,
+    peer_statement: Option<Statement>,
+    troubles: Vec<String>,
+}
+
+impl Sources<'_> {
+    /// Gathers everything.
+    pub fn gather(&self, request: Request, role: Role) -> Gathered {
+        // The tools take tens of milliseconds each, most of it waiting: side by side.
+        let (surroundings, disk, live) = thread::scope(|scope| {
+            let disk = scope.spawn(|| self.disk());
+            let live = scope.spawn(|| etcd::look(self.pair, self.own, self.runner, self.client));
+            let surroundings = self.surroundings();
+            (
+                surroundings,
+                disk.join().unwrap_or_else(|_| no_disk("reading it failed")),
+                live.join(),
+            )
+        });
+        let live = live.unwrap_or(Err(crate::runner::Error::Lost));
+        self.combine(request, role, surroundings, disk, live)
+    }
+
+    fn combine(
+        &self,
+        request: Request,
+        role: Role,
+        surroundings: Surroundings,
+        (dataset, disk_writable): (Dataset, bool),
+        live: Result<Live, crate::runner::Error>,
+    ) -> Gathered {
+        let mut troubles = surroundings.troubles.clone();
+        // A process that cannot be seen is taken for one that runs: nothing is started twice.
+        let mut live = live.unwrap_or_else(|error| {
+            troubles.push(words(&error));
+            Live::only(EtcdState::Starting)
+        });
+        let uptime_ms = boot::uptime_ms().unwrap_or_default();
+        let leaderless = matches!(live.etcd.state, EtcdState::NoLeader);
+        live.etcd.leaderless_ms = self.memory.duration("leaderless", leaderless, uptime_ms);
+        let marks = self.memory.marks();
+        let mut dataset = dataset;
+        if let Err(error) = &marks {
+            // A mark that is there and cannot be read may forbid everything: nothing may start.
+            troubles.push(words(error));
+            dataset = Dataset::empty(Class::Broken, words(error));
+        }
+        let ring = surroundings.membership.as_ref().map_or("unknown", |seen| seen.ring.as_str());
+        let facts = Facts {
+            api_version: ApiVersion::V1,
+            kind: Kind::Facts,
+            node: self.own.name.clone(),
+            boot: self.boot.clone(),
+            ring: RingId::from(ring),
+            request,
+            role,
+            dataset,
+            disk_writable,
+            marks: marks.unwrap_or_default(),
+            eligibility: self.memory.eligibility(),
+            etcd: live.etcd.clone(),
+            published: self.memory.published(),
+            peer: self.peer_facts(&surroundings, uptime_ms),
+            pacemaker: self.pacemaker_facts(&surroundings),
+            policy: self.policy(),
+        };
+        Gathered { facts, live, troubles }
+    }
+
+    fn surroundings(&self) -> Surroundings {
+        let mut troubles = Vec::new();
+        let (membership, cluster, startup, statements) = thread::scope(|scope| {
+            let membership = scope.spawn(corosync::membership);
+            let startup = scope.spawn(pacemaker::has_startup_fencing);
+            let statements = scope.spawn(pacemaker::statements);
+            let cluster = pacemaker::state();
+            (membership.join(), cluster, startup.join(), statements.join())
+        });
+        let membership = membership.map_or_else(|_| None, |answer| known(answer, &mut troubles));
+        let startup = startup.map_or_else(|_| None, |answer| known(answer, &mut troubles));
+        let statements = statements.map_or_else(|_| None, |answer| known(answer, &mut troubles));
+        let cluster = known(cluster, &mut troubles);
+        let peer_statement = statements
+            .unwrap_or_default()
+            .into_iter()
+            .find(|(node, _)| *node == self.peer.name)
+            .and_then(|(_, text)| known(serde_json::from_str::<Statement>(&text), &mut troubles));
+        Surroundings {
+            membership,
+            cluster,
+            startup_fencing: startup.unwrap_or(false),
+            peer_statement,
+            troubles,
+        }
+    }
+
+    fn disk(&self) -> (Dataset, bool) {
+        let data_dir = self.pair.etcd.data_dir.clone();
+        let beside = self.memory.beside().directory().to_owned();
+        // A thread that may stay behind: a disk that is stuck for good holds it, not us.
+        let (sender, receiver) = channel();
+        thread::spawn(move || {
+            let dataset = read_dataset(&data_dir);
+            let _ = sender.send((dataset, takes_writes(&beside)));
+        });
+        receiver
+            .recv_timeout(DISK_LIMIT)
+            .unwrap_or_else(|_| no_disk(&format!("the disk did not answer within {DISK_LIMIT:?}")))
+    }
+
+    fn peer_facts(&self, surroundings: &Surroundings, uptime_ms: u64) -> Peer {
+        let id = self.pair.nodes.iter().position(|node| node.name == self.peer.name);
+        let id = id.and_then(|position| u32::try_from(position + 1).ok());
+        // Without Corosync's word the peer counts as present: no proof of death can stand then.
+        let present = match (&surroundings.membership, id) {
+            (Some(membership), Some(id)) => membership.nodes.contains(&id),
+            _ => true,
+        };
+        Peer {
+            name: self.peer.name.clone(),
+            present,
+            absent_ms: self.memory.duration("peer-absent", !present, uptime_ms),
+            paths: Vec::new(),
+            statement: surroundings.peer_statement.clone(),
+            statement_age_ms: 0,
+            memory: self.memory.peer(),
+            power: self.memory.power(),
+            confirmation: self.memory.confirmation(),
+        }
+    }
+
+    fn pacemaker_facts(&self, surroundings: &Surroundings) -> Pacemaker {
+        let quorate = surroundings.membership.as_ref().is_some_and(|seen| seen.quorate);
+        let Some(cluster) = &surroundings.cluster else {
+            return Pacemaker {
+                quorate: false,
+                fencing_enabled: false,
+                startup_fencing: false,
+                maintenance: false,
+                managed: false,
+                nodes: Vec::new(),
+                peer_was_fenced: false,
+            };
+        };
+        let own = |name: &NodeName| *name == self.own.name;
+        let managed = cluster
+            .resources
+            .iter()
+            .filter(|resource| resource.id == dyad_cluster::cib::ETCD)
+            .all(|resource| resource.managed);
+        Pacemaker {
+            // Both layers must agree: Pacemaker's word alone may be a moment old.
+            quorate: quorate && cluster.quorate,
+            fencing_enabled: cluster.fencing_enabled,
+            startup_fencing: surroundings.startup_fencing,
+            maintenance: cluster.maintenance
+                || cluster.nodes.iter().any(|node| own(&node.name) && node.maintenance),
+            managed,
+            nodes: cluster
+                .nodes
+                .iter()
+                .map(|node| NodeState {
+                    name: node.name.clone(),
+                    online: node.online,
+                    unclean: node.unclean,
+                })
+                .collect(),
+            peer_was_fenced: false,
+        }
+    }
+
+    fn policy(&self) -> Policy {
+        let timing = self.pair.timing();
+        Policy {
+            survivor: Some(self.pair.nodes[self.pair.preferred()].name.clone()),
+            leaderless_ms_max: (10 * self.pair.etcd.election_ms).max(10_000),
+            lone_boot_delay_ms: timing
+                .nodes
+                .iter()
+                .map(|node| node.fence_delay_ms)
+                .max()
+                .unwrap_or(0)
+                + 60_000,
+        }
+    }
+}
+
+/// The value, or its absence with the reason written down.
+fn known<T, E: std::error::Error>(answer: Result<T, E>, troubles: &mut Vec<String>) -> Option<T> {
+    match answer {
+        Ok(value) => Some(value),
+        Err(error) => {
+            troubles.push(words(&error));
+            None
+        }
+    }
+}
+
+/// An error with its chain, in one line.
+pub fn words(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    text
+}
+
+/// What is known of a disk that cannot be read.
+fn no_disk(reason: &str) -> (Dataset, bool) {
+    (Dataset::empty(Class::Broken, reason), false)
+}
+
+fn read_dataset(data_dir: &Path) -> Dataset {
+    match etcd_disk::read(data_dir) {
+        Ok(dataset) => dataset,
+        Err(error) => Dataset::empty(Class::Broken, words(&error)),
+    }
+}
+
+/// Whether the file system beside the data takes writes and has room. Nothing is synced: a look must be
+/// cheap, and a disk that is only slow is not one that refuses (R9).
+fn takes_writes(beside: &Path) -> bool {
+    let existing: PathBuf = beside
+        .ancestors()
+        .find(|path| path.exists())
+        .map_or_else(|| PathBuf::from("/"), Path::to_path_buf);
+    let free = nix::sys::statvfs::statvfs(&existing)
+        .is_ok_and(|stat| stat.blocks_available() * stat.fragment_size() >= FREE_BYTES_MIN);
+    free && nix::unistd::access(&existing, nix::unistd::AccessFlags::W_OK).is_ok()
+}

@@ -1,0 +1,275 @@
+//! This node of the pair: looks, asks `core`, does the one thing, publishes.
+
+use std::fs::{File, OpenOptions};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use dyad_cluster::pair::{Node as PairNode, Pair, Runner as RunnerKind};
+use dyad_core::decision::{Action, Decision};
+use dyad_core::facts::{Facts, Request, Role};
+use dyad_core::ids::{BootId, NodeName};
+use dyad_core::statement::Statement;
+use etcd_peer::client::Client;
+use nix::fcntl::{Flock, FlockArg};
+
+use crate::act;
+use crate::etcd::Endpoints;
+use crate::gather::{Gathered, Sources, words};
+use crate::journal::Journal;
+use crate::memory::Memory;
+use crate::place::{BesideData, Place};
+use crate::record;
+use crate::runner::{Podman, Runner, Systemd};
+use crate::{boot, pacemaker};
+
+/// The service and the slice that etcd runs in.
+pub const ETCD_UNIT: &str = "dyad-etcd.service";
+/// See [`ETCD_UNIT`].
+pub const ETCD_SLICE: &str = "dyad.slice";
+/// An operation decides again after some actions; more often than this is a rule that runs in a circle.
+const DECISIONS_MAX: usize = 8;
+/// How long to wait for another operation on this node to end.
+const LOCK_LIMIT: Duration = Duration::from_secs(10);
+
+/// Why a node cannot be looked at at all.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The description of the pair cannot be read.
+    #[error("cannot read the description of the pair")]
+    Record(#[from] record::Error),
+    /// There is none.
+    #[error("there is no {}", .0.display())]
+    NoPair(PathBuf),
+    /// This node is not in it.
+    #[error("{node} is neither {first} nor {second}")]
+    Stranger {
+        /// Who asked.
+        node: NodeName,
+        /// One node of the pair.
+        first: NodeName,
+        /// The other.
+        second: NodeName,
+    },
+    /// The boot cannot be told.
+    #[error("cannot read this boot's id")]
+    Boot(#[source] std::io::Error),
+    /// The certificates cannot be used.
+    #[error("cannot set up a client of etcd")]
+    Client(#[source] etcd_peer::client::Error),
+    /// Another operation holds the node.
+    #[error("another operation on this node did not end within {0:?}")]
+    Busy(Duration),
+}
+
+/// This node of the pair.
+pub struct Node {
+    /// The pair.
+    pub pair: Pair,
+    own: usize,
+    /// Where things are kept.
+    pub place: Place,
+    /// What is remembered.
+    pub memory: Memory,
+    /// What runs etcd.
+    pub runner: Box<dyn Runner>,
+    /// The local etcd.
+    pub client: Client,
+    /// This boot.
+    pub boot: BootId,
+    journal: Journal,
+}
+
+/// What an operation came to.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The last decision.
+    pub decision: Decision,
+    /// The facts it rested on.
+    pub gathered: Gathered,
+    /// What failed, if its action did.
+    pub failure: Option<String>,
+}
+
+impl Node {
+    /// The node with this name, of the pair that is described in its configuration.
+    pub fn open(place: Place, name: &NodeName) -> Result<Self, Error> {
+        let file = place.pair_file();
+        let pair: Pair = record::read(&file)?.ok_or(Error::NoPair(file))?;
+        let stranger = |pair: &Pair| Error::Stranger {
+            node: name.clone(),
+            first: pair.nodes[0].name.clone(),
+            second: pair.nodes[1].name.clone(),
+        };
+        // R10: the whole name.
+        let own = pair.nodes.iter().position(|node| node.name == *name);
+        let own = own.ok_or_else(|| stranger(&pair))?;
+        let boot = boot::boot_id().map_err(Error::Boot)?;
+        let client = client_of(&pair, &pair.nodes[own]).map_err(Error::Client)?;
+        let beside = BesideData::new(&pair.etcd.data_dir);
+        Ok(Self {
+            memory: Memory::new(&place, beside, boot.clone()),
+            runner: runner(&pair, &place),
+            journal: Journal::new(&place.log),
+            client,
+            own,
+            place,
+            boot,
+            pair,
+        })
+    }
+
+    /// This node.
+    pub fn own(&self) -> &PairNode {
+        &self.pair.nodes[self.own]
+    }
+
+    /// The other one.
+    pub fn peer(&self) -> &PairNode {
+        &self.pair.nodes[self.own ^ 1]
+    }
+
+    /// One more client of the local etcd.
+    pub(crate) fn own_client(&self) -> Result<Client, etcd_peer::client::Error> {
+        client_of(&self.pair, self.own())
+    }
+
+    /// A client of the peer's etcd.
+    pub(crate) fn peer_client(&self) -> Result<Client, etcd_peer::client::Error> {
+        client_of(&self.pair, self.peer())
+    }
+
+    /// The decision log.
+    pub fn journal(&self) -> &Journal {
+        &self.journal
+    }
+
+    /// Keeps every other operation on this node out until the result is dropped.
+    pub fn lock(&self) -> Result<Flock<File>, Error> {
+        record::create_directory(&self.place.runtime)?;
+        let path = self.place.lock();
+        let open = || OpenOptions::new().create(true).truncate(false).write(true).open(&path);
+        let mut file = open().map_err(|source| record::Error::Io {
+            step: "open",
+            path: path.clone(),
+            source,
+        })?;
+        let start = Instant::now();
+        loop {
+            match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+                Ok(lock) => return Ok(lock),
+                Err((_, _)) if start.elapsed() > LOCK_LIMIT => return Err(Error::Busy(LOCK_LIMIT)),
+                Err((again, _)) => file = again,
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Gathers facts, without doing anything.
+    pub fn look(&self, request: Request, role: Role) -> Gathered {
+        let sources = Sources {
+            pair: &self.pair,
+            own: self.own(),
+            peer: self.peer(),
+            memory: &self.memory,
+            runner: self.runner.as_ref(),
+            client: &self.client,
+            boot: &self.boot,
+        };
+        sources.gather(request, role)
+    }
+
+    /// One operation: look, decide, do the one thing, publish; again where the action says so.
+    pub fn operate(&self, request: &Request, role: Role) -> Outcome {
+        let mut outcome = self.step(request, role);
+        for _ in 1..DECISIONS_MAX {
+            if outcome.failure.is_some() || !outcome.decision.action.decide_again() {
+                break;
+            }
+            outcome = self.step(request, role);
+        }
+        outcome
+    }
+
+    fn step(&self, request: &Request, role: Role) -> Outcome {
+        let gathered = self.look(request.clone(), role);
+        let decision = dyad_core::decide(&gathered.facts);
+        let failure =
+            act::perform(self, &gathered, &decision.action).err().map(|error| words(&*error));
+        if self.is_news(&decision, failure.as_deref()) {
+            let facts = &gathered.facts;
+            self.journal.write(facts, &decision, failure.as_deref(), &gathered.troubles);
+        }
+        Outcome { decision, gathered, failure }
+    }
+
+    /// Whether a decision differs from the last one that was written down: a monitor that finds nothing to
+    /// do twelve times a minute says so once.
+    fn is_news(&self, decision: &Decision, failure: Option<&str>) -> bool {
+        let path = self.place.runtime.join("last-decision.json");
+        let now = (serde_json::to_value(&decision.action).ok(), decision.rule.to_string(), failure);
+        let now = serde_json::json!(now);
+        let last: Option<serde_json::Value> = record::read(&path).ok().flatten();
+        if last.as_ref() == Some(&now) {
+            return false;
+        }
+        let _ = record::write_volatile(&path, &now);
+        true
+    }
+
+    /// Publishes what the node of these facts has to say, if that has changed.
+    pub fn publish(&self, facts: &Facts) -> Result<(), act::Failure> {
+        let statement = Statement::of(facts, self.memory.stopped_at());
+        if self.memory.published().is_some_and(|last| same(&last, &statement)) {
+            return Ok(());
+        }
+        let text = serde_json::to_string(&statement)?;
+        pacemaker::publish_statement(&text)?;
+        self.memory.set_published(&statement)?;
+        Ok(())
+    }
+}
+
+fn client_of(pair: &Pair, node: &PairNode) -> Result<Client, etcd_peer::client::Error> {
+    let endpoints = Endpoints::new(pair);
+    Client::new(&endpoints.client(node), endpoints.client_tls().as_ref())
+}
+
+/// Whether two statements say the same. A log that grows while etcd serves is no news: positions count only
+/// at rest.
+fn same(last: &Statement, next: &Statement) -> bool {
+    use dyad_core::statement::EtcdWord;
+    let serving = last.etcd == EtcdWord::Serving && next.etcd == EtcdWord::Serving;
+    let mut next = next.clone();
+    if serving {
+        next.last = last.last;
+    }
+    *last == next
+}
+
+fn runner(pair: &Pair, place: &Place) -> Box<dyn Runner> {
+    match &pair.etcd.runner {
+        RunnerKind::Systemd => Box::new(Systemd::new(ETCD_UNIT, ETCD_SLICE)),
+        RunnerKind::Podman { image } => {
+            let mut volumes = vec![pair.etcd.data_dir.clone()];
+            if let Some(tls) = &pair.etcd.tls {
+                let files = [&tls.peer, &tls.client];
+                let all = files.iter().flat_map(|f| [&f.ca_file, &f.cert_file, &f.key_file]);
+                volumes.extend(all.filter_map(|file| file.parent()).map(PathBuf::from));
+            }
+            volumes.sort();
+            volumes.dedup();
+            Box::new(Podman {
+                name: "dyad-etcd".to_owned(),
+                image: image.clone(),
+                environment: place.etcd_environment(),
+                volumes,
+            })
+        }
+    }
+}
+
+/// Whether an action that failed may be tried again by the next monitor without telling Pacemaker of a
+/// failure: everything but what Pacemaker itself asked for.
+pub fn is_retried(action: &Action) -> bool {
+    !matches!(action, Action::StartPlain | Action::Stop | Action::Leave)
+}
