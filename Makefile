@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 CARGO ?= cargo
 
-.PHONY: help setup test demo lint doc deny unit lab-test docs bench
+.PHONY: help setup test demo lint doc deny unit lab-test model model-deep docs bench
 
 help: ## List the commands
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-8s %s\n", $$1, $$2 }'
@@ -33,6 +33,15 @@ unit: ## Unit, table, model and real-etcd tests
 
 lab-test: setup ## Scenarios on two real nodes in the lab (needs root)
 	scripts/lab-test
+
+model: ## The exhaustive model and the broken variants (optimised build)
+	$(CARGO) test --package dyad-model --release --features variants --locked
+
+model-deep: ## Deeper bounds of the model: 4 faults; 2 faults with leaves, port cuts and a human act
+	$(CARGO) build --package dyad-model --release --locked
+	target/release/dyad-model 2 1 1 1 0 1
+	target/release/dyad-model 4 0 0 1
+	target/release/dyad-model 3 0 0 1 1 1 1 1 1 1
 
 docs: ## Rewrite the generated pages (manual, completions, reference)
 	DYAD_UPDATE=1 $(CARGO) test --package dyad --package dyad-agent --test generated --locked

@@ -36,6 +36,22 @@ pub(crate) fn of_death(facts: &Facts, member: Option<MemberId>) -> Option<Proof>
     if facts.peer.present && !broken!(facts, ProofOutlivesSight) {
         return None;
     }
+    // A reading or a word is bound to the Corosync membership in which it was given, and to a member (V8).
+    let same_member = |named: Option<MemberId>| {
+        let any = broken!(facts, ProofNamesNoMember);
+        any || member.is_none_or(|member| named == Some(member))
+    };
+    let power = facts.peer.power.as_ref();
+    let confirmation = facts.peer.confirmation.as_ref().filter(|word| {
+        word.boot == facts.boot
+            && (word.ring == facts.ring || broken!(facts, ProofOutlivesSight))
+            && same_member(word.member)
+    });
+    let confirmation = if broken!(facts, ConfirmIsIgnored) { None } else { confirmation };
+    // A person who accepted a loss has said more than any machine can.
+    if confirmation.is_some_and(|word| word.accept_loss) {
+        return Some(Proof::Person { accept_loss: true });
+    }
     if clean_offline(facts) {
         return Some(Proof::CleanOffline);
     }
@@ -48,12 +64,6 @@ pub(crate) fn of_death(facts: &Facts, member: Option<MemberId>) -> Option<Proof>
     if broken!(facts, NotificationIsProof) && facts.request.stop.contains(&facts.peer.name) {
         return Some(Proof::CleanOffline);
     }
-    // A reading or a word is bound to the Corosync membership in which it was given, and to a member (V8).
-    let same_member = |named: Option<MemberId>| {
-        let any = broken!(facts, ProofNamesNoMember);
-        any || member.is_none_or(|member| named == Some(member))
-    };
-    let power = facts.peer.power.as_ref();
     if power.is_some_and(|reading| {
         reading.state == Power::Off
             && reading.after_forced_off
@@ -62,15 +72,7 @@ pub(crate) fn of_death(facts: &Facts, member: Option<MemberId>) -> Option<Proof>
     }) {
         return Some(Proof::BmcOff);
     }
-    let confirmation = facts.peer.confirmation.as_ref().filter(|word| {
-        word.boot == facts.boot
-            && (word.ring == facts.ring || broken!(facts, ProofOutlivesSight))
-            && same_member(word.member)
-    })?;
-    if broken!(facts, ConfirmIsIgnored) {
-        return None;
-    }
-    Some(Proof::Person { accept_loss: confirmation.accept_loss })
+    confirmation.map(|_| Proof::Person { accept_loss: false })
 }
 
 /// Fencing is enabled, start-up fencing is on, the own partition has quorum, and Pacemaker holds the peer as

@@ -129,12 +129,10 @@ impl Facts {
         let live = self.live_peer().map(|peer| (peer.id, peer.learner));
         let logged = || standing.other.filter(|_| self.etcd.members.is_empty());
         let (member, learner) = live.or_else(|| logged().map(|id| (id, false)))?;
-        let place = if learner {
-            Place::Learner
-        } else if self.is_burnt(member) {
-            Place::Burnt
-        } else {
-            Place::Voter
+        let place = match (self.is_burnt(member), learner) {
+            (true, _) => Place::Burnt,
+            (false, true) => Place::Learner,
+            (false, false) => Place::Voter,
         };
         Some(Listed { member, place })
     }

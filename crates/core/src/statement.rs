@@ -29,7 +29,7 @@ pub struct Statement {
     pub member_id: Option<MemberId>,
     /// The class, its marks taken into account.
     pub class: Class,
-    /// Whether it is a pair at every prefix of its log, its marks left aside.
+    /// Whether it is a pair at every prefix of its log, its marks left aside; stated only at rest.
     #[serde(default)]
     pub solid_pair: bool,
     /// Whether its yield mark stands.
@@ -38,8 +38,8 @@ pub struct Statement {
     /// Whether its own removal is known to be committed.
     #[serde(default)]
     pub removal_committed: bool,
-    /// The last entry of its log. A node without a readable log states the one it wrote down at its last
-    /// orderly stop as a voter of two; without such a record, nothing.
+    /// The last entry of its log, stated only at rest. A node without a readable log states the one it wrote
+    /// down at its last orderly stop as a voter of two; without such a record, nothing.
     #[serde(default)]
     pub last: Option<LogPosition>,
     /// What its etcd does.
@@ -47,6 +47,9 @@ pub struct Statement {
     /// Whether it is eligible to go on alone.
     #[serde(default)]
     pub eligible: bool,
+    /// Whether a planned stop is under way: nobody yields to a node that goes.
+    #[serde(default)]
+    pub leaving: bool,
     /// Whether its disk takes writes.
     #[serde(default)]
     pub disk_writable: bool,
@@ -120,13 +123,18 @@ impl Statement {
             cluster_id: dataset.cluster_id,
             member_id: dataset.member_id,
             class: standing.class,
-            solid_pair: dataset.solid_pair(),
+            solid_pair: dataset.solid_pair() && facts.etcd.state == EtcdState::Stopped,
             yielded: standing.yielded,
             removal_committed: dataset.own_removal == Some(OwnRemoval::Committed),
-            last: if readable { Some(last) } else { record },
+            last: match facts.etcd.state {
+                EtcdState::Stopped if readable => Some(last),
+                EtcdState::Stopped => record,
+                _ => None,
+            },
             etcd: facts.etcd.state.into(),
             // A node that cannot read its log may be able to later: its record counts until it is dropped.
             eligible: standing.eligible || (!readable && facts.eligibility.is_some()),
+            leaving: crate::rules::stop::is_planned(facts),
             disk_writable: facts.disk_writable,
             listener: facts.listed_peer(&standing),
             remembers: facts.peer.memory,

@@ -29,3 +29,14 @@ fn a_document_cannot_break_a_rule() {
     json["broken"] = "LearnerTakesOver".into();
     assert!(serde_json::from_value::<Facts>(json).is_err());
 }
+
+/// The example that the command line's tests and the documentation use is what the fixture says.
+#[test]
+fn the_example_document_has_not_drifted() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../dyad/tests/data/facts.json");
+    let wanted = serde_json::to_string_pretty(&fixture::pair_at_rest()).unwrap() + "\n";
+    if std::env::var_os("DYAD_UPDATE").is_some() {
+        std::fs::write(path, &wanted).unwrap();
+    }
+    assert_eq!(std::fs::read_to_string(path).unwrap_or_default(), wanted, "run with DYAD_UPDATE=1");
+}

@@ -3,15 +3,28 @@
 use super::{Verdict, take_over, third_member};
 use crate::dataset::Class;
 use crate::decision::{Action, Awaited, Rule};
-use crate::facts::{EtcdState, Facts, LiveMember};
+use crate::facts::{EtcdState, Facts, LiveMember, Role};
 use crate::ids::MemberId;
 use crate::standing::Standing;
 use crate::statement::{EtcdWord, Place, Statement};
 
 /// What to do while the own etcd runs.
 pub(crate) fn live(facts: &Facts, standing: &Standing) -> Verdict {
+    if standing.yielded && facts.role != Role::Promoted {
+        return Verdict::new(Action::Stop, Rule::R4, "this node has yielded");
+    }
     if standing.yielded {
         return Verdict::nothing(Rule::R8, "this node has yielded: Pacemaker stops its etcd");
+    }
+    // R2: somebody may have voted in this member's name.
+    let own = facts.dataset.member_id;
+    let burnt = facts
+        .heard()
+        .and_then(|heard| heard.listener)
+        .is_some_and(|listed| listed.place == Place::Burnt && Some(listed.member) == own);
+    if burnt {
+        let because = format!("{} goes on without this member", facts.peer.name);
+        return Verdict::new(Action::Yield, Rule::R2, because);
     }
     match facts.etcd.state {
         EtcdState::Stopped | EtcdState::Starting => {
@@ -55,10 +68,12 @@ fn led(facts: &Facts, standing: &Standing) -> Verdict {
 fn both_vote(facts: &Facts, standing: &Standing, peer: MemberId) -> Verdict {
     let name = &facts.peer.name;
     // R2: once the stand-in has acknowledged anything the removal must be completed.
-    if facts.is_burnt(peer)
-        && let Ok((dead, because)) = take_over::permission(facts, standing)
-    {
-        return take_over::step(facts, dead, because);
+    if facts.is_burnt(peer) {
+        if let Ok((dead, because)) = take_over::permission(facts, standing) {
+            return take_over::step(facts, dead, because);
+        }
+        let because = format!("{name} goes on no more as member {peer}, and has to yield it");
+        return Verdict::wait(Awaited::PeerToYield, Rule::R2, because);
     }
     if standing.eligible && !facts.is_marked() {
         return Verdict::nothing(Rule::R4, "both vote, and the barrier is passed in this boot");
@@ -109,6 +124,11 @@ fn alone(facts: &Facts, learner: Option<&LiveMember>) -> Verdict {
                 );
             }
             Verdict::wait(Awaited::Learner, Rule::R4, format!("{name} is catching up"))
+        }
+        // It will never start again under this id.
+        Some(learner) if facts.is_burnt(learner.id) => {
+            let because = format!("{name} goes on no more as member {}", learner.id);
+            Verdict::new(Action::DropLearner { member: learner.id }, Rule::R4, because)
         }
         // It was started under this id and has lost its log: raft would wait for ever for what it once had.
         Some(learner) if learner.started && heard.member_id != Some(learner.id) => {
@@ -194,7 +214,8 @@ fn yields(facts: &Facts, standing: &Standing, heard: &Statement) -> bool {
     if heard.class == Class::Alone {
         return true;
     }
-    let peer_fit = heard.class == Class::Pair && heard.eligible && heard.disk_writable;
+    let peer_fit =
+        heard.class == Class::Pair && heard.eligible && heard.disk_writable && !heard.leaving;
     let own_fit = standing.eligible && facts.disk_writable;
     let own_first = match &facts.policy.survivor {
         Some(survivor) if *survivor == facts.node => true,

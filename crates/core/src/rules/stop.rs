@@ -3,7 +3,7 @@
 use super::Verdict;
 use crate::dataset::Class;
 use crate::decision::{Action, Rule};
-use crate::facts::{EtcdState, Facts, Request};
+use crate::facts::{EtcdState, Facts, Operation, Request};
 use crate::ids::NodeName;
 use crate::standing::Standing;
 use crate::statement::EtcdWord;
@@ -18,8 +18,7 @@ pub(crate) fn stop(facts: &Facts, standing: &Standing) -> Verdict {
         return plain("no leader: nothing can be removed");
     }
     // Only a stop without a start of the same instance in the same transition is a leave.
-    let planned = ends(&facts.request, &facts.node) || broken!(facts, EveryStopLeaves);
-    if !planned {
+    if !is_planned(facts) && !broken!(facts, EveryStopLeaves) {
         return plain("a recovery, not a leave: the member stays");
     }
     // If both stop, neither leaves: the next boot is R1.
@@ -52,6 +51,12 @@ pub(crate) fn stop(facts: &Facts, standing: &Standing) -> Verdict {
 
 fn plain(because: &str) -> Verdict {
     Verdict::new(Action::Stop, Rule::R7, because)
+}
+
+/// Whether this is a stop, or a demotion on the way to one, after which the instance stays off.
+pub(crate) fn is_planned(facts: &Facts) -> bool {
+    let stops = matches!(facts.request.operation, Operation::Stop | Operation::Demote);
+    stops && ends(&facts.request, &facts.node)
 }
 
 /// Whether the transition stops the instance on this node and does not start it again. Whole names (R10).

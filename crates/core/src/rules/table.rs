@@ -74,6 +74,11 @@ pub(crate) fn cell(facts: &Facts, own: &Standing, heard: &Statement) -> Verdict 
             );
             Verdict::new(Action::TakeBackYield, rule, because)
         }
+        // Left / Alone, the own removal not known to be committed: make it certain first (R4), for the peer
+        // may need that word to go on.
+        (Class::Left, Class::Alone) if !own_identity_is_gone(facts, own) => {
+            Verdict::new(Action::Yield, rule, format!("{name} went on alone: this member is out"))
+        }
         // Left, None, Broken / Pair, Alone: join.
         (Class::Left | Class::None | Class::Broken, Class::Pair | Class::Alone) => {
             join(facts, heard, rule)

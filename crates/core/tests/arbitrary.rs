@@ -1,0 +1,204 @@
+//! Whatever the facts are, there is a decision, and it obeys what holds in every state.
+
+mod fixture;
+
+use dyad_core::dataset::{Class, Dataset, Membership, OwnRemoval, Prefix};
+use dyad_core::decision::Action;
+use dyad_core::facts::*;
+use dyad_core::ids::*;
+use dyad_core::statement::{EtcdWord, Listed, Place, Statement};
+use dyad_core::{Facts, decide};
+use proptest::prelude::*;
+
+/// Takes small choices out of random bytes.
+struct Dice<'a>(std::slice::Iter<'a, u8>);
+
+impl Dice<'_> {
+    fn below(&mut self, sides: u8) -> u8 {
+        self.0.next().copied().unwrap_or(0) % sides
+    }
+
+    fn coin(&mut self) -> bool {
+        self.below(2) == 1
+    }
+
+    fn one<T: Clone>(&mut self, of: &[T]) -> T {
+        of[usize::from(self.below(of.len() as u8))].clone()
+    }
+
+    fn maybe<T>(&mut self, make: impl FnOnce(&mut Self) -> T) -> Option<T> {
+        self.coin().then(|| make(self))
+    }
+
+    fn member(&mut self) -> MemberId {
+        self.one(&[fixture::ME, fixture::PEER, MemberId(3), MemberId(u64::MAX)])
+    }
+
+    fn members(&mut self) -> Vec<MemberId> {
+        (0..self.below(4)).map(|_| self.member()).collect()
+    }
+
+    fn class(&mut self) -> Class {
+        use Class::{Alone, Broken, Learner, Left, None, Pair};
+        self.one(&[None, Pair, Alone, Learner, Left, Broken])
+    }
+
+    fn boot(&mut self) -> BootId {
+        self.one(&["north-1".into(), "south-1".into(), "".into()])
+    }
+
+    fn last(&mut self) -> LogPosition {
+        LogPosition { term: Term(self.below(4).into()), index: Index(self.below(9).into()) }
+    }
+
+    fn dataset(&mut self) -> Dataset {
+        let class = self.class();
+        let mut dataset = fixture::dataset(class);
+        if self.coin() {
+            let prefix = |dice: &mut Self| Prefix {
+                index: Index(dice.below(9).into()),
+                membership: Membership::new(dice.members(), dice.members())
+                    .with_removed(dice.members()),
+            };
+            dataset.prefixes = (0..self.below(4)).map(|_| prefix(self)).collect();
+            dataset.member_id = self.maybe(Self::member);
+            dataset.cluster_id = self.maybe(|dice| ClusterId(dice.below(2).into()));
+            dataset.own_removal =
+                self.maybe(|dice| dice.one(&[OwnRemoval::Committed, OwnRemoval::Uncommitted]));
+            dataset.raft.last_term = self.last().term;
+        }
+        dataset
+    }
+
+    fn statement(&mut self) -> Statement {
+        let mut statement = fixture::statement(self.class());
+        statement.answers = self.maybe(Self::boot);
+        statement.member_id = self.maybe(Self::member);
+        statement.yielded = self.coin();
+        statement.removal_committed = self.coin();
+        statement.solid_pair = self.coin();
+        statement.eligible = self.coin();
+        statement.leaving = self.coin();
+        statement.etcd = self.one(&[EtcdWord::Stopped, EtcdWord::Running, EtcdWord::Serving]);
+        statement.last = self.maybe(Self::last);
+        statement.listener = self.maybe(|dice| Listed {
+            member: dice.member(),
+            place: dice.one(&[Place::Learner, Place::Voter, Place::Burnt]),
+        });
+        statement.remembers =
+            self.maybe(|dice| Memory { member: dice.member(), last: dice.last() });
+        statement
+    }
+
+    fn operation(&mut self) -> Operation {
+        let of = NotifiedOperation::Stop;
+        self.one(&[
+            Operation::Start,
+            Operation::Stop,
+            Operation::Promote,
+            Operation::Demote,
+            Operation::Monitor,
+            Operation::Notify(Notification { when: When::Pre, of }),
+            Operation::Notify(Notification { when: When::Post, of }),
+            Operation::Validate,
+            Operation::Boot,
+            Operation::Confirm { accept_loss: true },
+            Operation::Confirm { accept_loss: false },
+            Operation::GiveUp,
+        ])
+    }
+
+    fn facts(&mut self) -> Facts {
+        let mut facts = fixture::pair_at_rest();
+        let names: Vec<NodeName> = vec!["north".into(), "south".into(), "south10".into()];
+        facts.request.operation = self.operation();
+        facts.request.stop = (0..self.below(3)).map(|_| self.one(&names)).collect();
+        facts.request.start = (0..self.below(2)).map(|_| self.one(&names)).collect();
+        facts.role = self.one(&[Role::Stopped, Role::Unpromoted, Role::Promoted]);
+        facts.dataset = self.dataset();
+        facts.disk_writable = self.below(4) > 0;
+        facts.marks.take_over = self.maybe(|dice| TakeOverMark {
+            cluster: fixture::CLUSTER,
+            member: dice.member(),
+            without: dice.members(),
+            promoting: dice.maybe(Self::member),
+        });
+        facts.marks.yielded =
+            self.maybe(|dice| YieldMark { cluster: fixture::CLUSTER, member: dice.member() });
+        facts.eligibility = self.maybe(|dice| Eligibility {
+            boot: dice.boot(),
+            member: dice.member(),
+            with: dice.member(),
+            by: EligibleBy::Barrier,
+        });
+        facts.etcd.state = self.one(&[
+            EtcdState::Stopped,
+            EtcdState::Starting,
+            EtcdState::NoLeader,
+            EtcdState::Follower,
+            EtcdState::Leader,
+            EtcdState::Learner,
+        ]);
+        facts.etcd.leaderless_ms = self.one(&[0, 50_000, u64::MAX]);
+        facts.etcd.members = (0..self.below(4))
+            .map(|_| LiveMember {
+                id: self.member(),
+                node: self.maybe(|dice| dice.one(&names)),
+                learner: self.coin(),
+                started: self.coin(),
+                caught_up: self.coin(),
+            })
+            .collect();
+        facts.published = self.maybe(Self::statement);
+        facts.peer.present = self.coin();
+        facts.peer.absent_ms = self.one(&[0, 1_000_000, u64::MAX]);
+        facts.peer.statement = self.maybe(Self::statement);
+        facts.peer.memory = self.maybe(|dice| Memory { member: dice.member(), last: dice.last() });
+        facts.pacemaker.quorate = self.coin();
+        facts.pacemaker.fencing_enabled = self.below(4) > 0;
+        facts.pacemaker.maintenance = self.below(4) == 0;
+        facts.pacemaker.nodes =
+            vec![NodeState { name: self.one(&names), online: self.coin(), unclean: self.coin() }];
+        facts
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 20_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// No facts make it panic, and what holds in every state holds here too.
+    #[test]
+    fn any_facts_give_a_safe_decision(bytes in proptest::collection::vec(any::<u8>(), 0..160)) {
+        let facts = Dice(bytes.iter()).facts();
+        let decision = decide(&facts);
+        prop_assert_eq!(&decision, &decide(&facts));
+        // R2: Learner, Left, Broken and None never take over; nor does anybody under maintenance.
+        if let Action::TakeOver { dead } | Action::AnnounceTakeOver { dead } = decision.action {
+            prop_assert!(matches!(facts.dataset.class, Class::Pair | Class::Alone));
+            prop_assert!(Some(dead) != facts.dataset.member_id);
+            prop_assert!(facts.disk_writable && !facts.pacemaker.maintenance);
+        }
+        // R2a: the vote is never cast before the mark and the statement.
+        if let Action::TakeOver { dead } = decision.action {
+            let mark = facts.marks.take_over.as_ref().unwrap();
+            prop_assert!(mark.without.contains(&dead));
+            prop_assert_eq!(facts.published.as_ref().unwrap().class, Class::Alone);
+        }
+        // R7: the last voter never removes itself.
+        if decision.action == Action::Leave {
+            prop_assert!(facts.etcd.members.iter().any(|m| !m.learner && m.node == Some("south".into())));
+        }
+    }
+
+    /// R9: a notification decides what the monitor decides, so that a lost one does not matter.
+    #[test]
+    fn a_notification_decides_like_a_monitor(bytes in proptest::collection::vec(any::<u8>(), 0..160)) {
+        let mut facts = Dice(bytes.iter()).facts();
+        facts.request.operation = Operation::Monitor;
+        let monitored = decide(&facts).action;
+        for when in [When::Pre, When::Post] {
+            facts.request.operation = Operation::Notify(Notification { when, of: NotifiedOperation::Stop });
+            prop_assert_eq!(&decide(&facts).action, &monitored);
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Every cell of the cold-boot table: both nodes visible and at rest, same cluster.
+
+mod fixture;
+
+use dyad_core::dataset::Class::{self, Alone, Broken, Learner, Left, None, Pair};
+use dyad_core::decide;
+use dyad_core::statement::{EtcdWord, Listed, Place};
+
+/// Rows: me. Columns: the peer. What is decided, by name.
+const TABLE: &[(Class, [(Class, &str); 6])] = &[
+    (
+        Pair,
+        [
+            (Pair, "recordComparison"),
+            (Alone, "yield"),
+            (Learner, "startPlain"),
+            (Left, "announceTakeOver"),
+            (None, "stayInert"),
+            (Broken, "stayInert"),
+        ],
+    ),
+    (
+        Alone,
+        [
+            (Pair, "startPlain"),
+            (Alone, "refuse"),
+            (Learner, "startPlain"),
+            (Left, "startPlain"),
+            (None, "startPlain"),
+            (Broken, "startPlain"),
+        ],
+    ),
+    (
+        Learner,
+        [
+            (Pair, "startPlain"),
+            (Alone, "wait"),
+            (Learner, "refuse"),
+            (Left, "refuse"),
+            (None, "refuse"),
+            (Broken, "refuse"),
+        ],
+    ),
+    (
+        Left,
+        [
+            (Pair, "wait"),
+            (Alone, "wait"),
+            (Learner, "refuse"),
+            (Left, "refuse"),
+            (None, "refuse"),
+            (Broken, "refuse"),
+        ],
+    ),
+    (
+        None,
+        [
+            (Pair, "wait"),
+            (Alone, "wait"),
+            (Learner, "refuse"),
+            (Left, "refuse"),
+            (None, "stayInert"),
+            (Broken, "refuse"),
+        ],
+    ),
+    (
+        Broken,
+        [
+            (Pair, "wait"),
+            (Alone, "wait"),
+            (Learner, "refuse"),
+            (Left, "refuse"),
+            (None, "refuse"),
+            (Broken, "refuse"),
+        ],
+    ),
+];
+
+fn action(facts: &dyad_core::Facts) -> String {
+    let decision = serde_json::to_value(decide(facts)).unwrap();
+    decision["action"].as_str().unwrap().to_owned()
+}
+
+/// Each cell decides what the table says, and names itself or its rule.
+#[test]
+fn every_cell_decides_as_the_table_says() {
+    for (own, row) in TABLE {
+        for (peer, wanted) in row {
+            let mut facts = fixture::pair_at_rest();
+            facts.dataset = fixture::dataset(*own);
+            facts.peer.statement = Some(fixture::statement(*peer));
+            assert_eq!(action(&facts), *wanted, "{own} / {peer}: {:?}", decide(&facts));
+        }
+    }
+}
+
+/// A node without a voter's dataset joins once the peer serves and has added it: not before (R4).
+#[test]
+fn a_join_waits_for_the_peer_to_serve_and_to_add() {
+    for own in [Left, None, Broken, Learner] {
+        let mut facts = fixture::pair_at_rest();
+        facts.dataset = fixture::dataset(own);
+        let mut peer = fixture::statement(Alone);
+        peer.etcd = EtcdWord::Serving;
+        peer.last = Option::None;
+        facts.peer.statement = Some(peer.clone());
+        assert_eq!(action(&facts), "wait", "{own}");
+        peer.listener =
+            Some(Listed { member: dyad_core::ids::MemberId(0xa2), place: Place::Learner });
+        facts.peer.statement = Some(peer);
+        assert_eq!(action(&facts), "joinAsLearner", "{own}");
+    }
+}
+
+/// What the peer says counts only if it is its own, about now, and to this boot (R10, V2).
+#[test]
+fn a_statement_counts_only_if_it_answers_this_boot() {
+    let mut facts = fixture::pair_at_rest();
+    facts.peer.statement.as_mut().unwrap().answers = Some("north-0".into());
+    assert_eq!(action(&facts), "wait");
+    let mut facts = fixture::pair_at_rest();
+    facts.peer.statement.as_mut().unwrap().node = "south10".into();
+    assert_eq!(action(&facts), "wait");
+}

@@ -1,0 +1,88 @@
+//! The checker is checked: every deliberately broken rule is caught.
+#![cfg(feature = "variants")]
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use dyad_core::broken::Broken;
+use dyad_model::search::{Bounds, search};
+use dyad_model::{Model, Scope, World, scenario};
+
+/// What may happen, from the smallest space to the largest: faults, leaves, human acts, and the scope.
+fn spaces() -> Vec<(&'static str, World, Scope)> {
+    let plain = Scope {
+        writes: 1,
+        one_way: false,
+        ports: false,
+        bmc: false,
+        disks: false,
+        count_fencings: true,
+    };
+    vec![
+        ("1 fault", World::redundant(1, 0, 0), Scope { one_way: true, ports: true, ..plain }),
+        ("1 leave", World::redundant(0, 1, 0), plain),
+        ("1 fault, 1 human act", World::redundant(1, 0, 1), Scope { bmc: true, ..plain }),
+        ("1 lost disk", World::redundant(1, 0, 0), Scope { disks: true, ..plain }),
+        ("2 faults", World::redundant(2, 0, 0), plain),
+        ("1 fault, 1 leave", World::redundant(1, 1, 0), plain),
+        ("2 faults with lost disks", World::redundant(2, 0, 0), Scope { disks: true, ..plain }),
+    ]
+}
+
+/// Where the search for one variant in one space ends: far above where any of them is found.
+const STATES_MAX: usize = 400_000;
+
+/// How a variant is caught: by the model, with the promise it breaks, or by a scenario that reads differently.
+fn caught(variant: Broken) -> Option<String> {
+    for (name, start, scope) in spaces() {
+        let model = Model::new(scope, Some(variant));
+        let found = search(&model, &[start], Bounds { states_max: STATES_MAX, liveness: true });
+        if let Some(violation) = found.violation {
+            let steps = violation.steps.len();
+            return Some(format!("{} | model, {name}: {steps} steps", violation.property));
+        }
+    }
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+    let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|f| f.unwrap().path()).collect();
+    files.sort();
+    for path in files {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let played =
+            |variant| scenario::replay(&text, variant).map(|player| player.transcript().to_owned());
+        let differs = played(None).unwrap() != played(Some(variant)).unwrap_or_default();
+        if differs {
+            let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+            return Some(format!("the decision itself | scenario `{name}`"));
+        }
+    }
+    None
+}
+
+/// Every variant is caught, and the table in the documentation says by what.
+#[test]
+fn every_broken_variant_is_caught() {
+    let mut table = String::from(
+        "| variant | what is broken | promise that fails | found by |\n|---|---|---|---|\n",
+    );
+    let mut missed = Vec::new();
+    for (variant, what) in Broken::ALL {
+        match caught(*variant) {
+            Some(how) => {
+                let _ = writeln!(table, "| `{variant:?}` | {what} | {how} |");
+            }
+            None => missed.push(format!("{variant:?}")),
+        }
+    }
+    print!("{table}");
+    assert!(missed.is_empty(), "nothing catches {missed:?}");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/internals/model.md");
+    let text = std::fs::read_to_string(&page).unwrap_or_default();
+    let (begin, end) = ("<!-- variants: begin -->\n", "<!-- variants: end -->");
+    let (before, rest) = text.split_once(begin).expect("the page has a place for the table");
+    let (found, after) = rest.split_once(end).expect("the place has an end");
+    if std::env::var_os("DYAD_UPDATE").is_some() {
+        std::fs::write(&page, format!("{before}{begin}{table}{end}{after}")).unwrap();
+    } else {
+        assert_eq!(found, table, "run with DYAD_UPDATE=1 and look at the diff");
+    }
+}
