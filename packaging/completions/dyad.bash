@@ -43,11 +43,23 @@ _dyad() {
             dyad__subcmd__etcd,help)
                 cmd="dyad__subcmd__etcd__subcmd__help"
                 ;;
+            dyad__subcmd__etcd,inspect)
+                cmd="dyad__subcmd__etcd__subcmd__inspect"
+                ;;
+            dyad__subcmd__etcd,seal)
+                cmd="dyad__subcmd__etcd__subcmd__seal"
+                ;;
             dyad__subcmd__etcd,take-over)
                 cmd="dyad__subcmd__etcd__subcmd__take__subcmd__over"
                 ;;
             dyad__subcmd__etcd__subcmd__help,help)
                 cmd="dyad__subcmd__etcd__subcmd__help__subcmd__help"
+                ;;
+            dyad__subcmd__etcd__subcmd__help,inspect)
+                cmd="dyad__subcmd__etcd__subcmd__help__subcmd__inspect"
+                ;;
+            dyad__subcmd__etcd__subcmd__help,seal)
+                cmd="dyad__subcmd__etcd__subcmd__help__subcmd__seal"
                 ;;
             dyad__subcmd__etcd__subcmd__help,take-over)
                 cmd="dyad__subcmd__etcd__subcmd__help__subcmd__take__subcmd__over"
@@ -75,6 +87,12 @@ _dyad() {
                 ;;
             dyad__subcmd__help,render)
                 cmd="dyad__subcmd__help__subcmd__render"
+                ;;
+            dyad__subcmd__help__subcmd__etcd,inspect)
+                cmd="dyad__subcmd__help__subcmd__etcd__subcmd__inspect"
+                ;;
+            dyad__subcmd__help__subcmd__etcd,seal)
+                cmd="dyad__subcmd__help__subcmd__etcd__subcmd__seal"
                 ;;
             dyad__subcmd__help__subcmd__etcd,take-over)
                 cmd="dyad__subcmd__help__subcmd__etcd__subcmd__take__subcmd__over"
@@ -365,7 +383,7 @@ _dyad() {
             return 0
             ;;
         dyad__subcmd__etcd)
-            opts="-o -h -V --output --help --version take-over help"
+            opts="-o -h -V --output --help --version inspect seal take-over help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -387,7 +405,7 @@ _dyad() {
             return 0
             ;;
         dyad__subcmd__etcd__subcmd__help)
-            opts="take-over help"
+            opts="inspect seal take-over help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -414,6 +432,34 @@ _dyad() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        dyad__subcmd__etcd__subcmd__help__subcmd__inspect)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        dyad__subcmd__etcd__subcmd__help__subcmd__seal)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         dyad__subcmd__etcd__subcmd__help__subcmd__take__subcmd__over)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
@@ -421,6 +467,50 @@ _dyad() {
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        dyad__subcmd__etcd__subcmd__inspect)
+            opts="-o -h -V --output --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --output)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        dyad__subcmd__etcd__subcmd__seal)
+            opts="-o -h -V --output --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --output)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -567,8 +657,36 @@ _dyad() {
             return 0
             ;;
         dyad__subcmd__help__subcmd__etcd)
-            opts="take-over"
+            opts="inspect seal take-over"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        dyad__subcmd__help__subcmd__etcd__subcmd__inspect)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        dyad__subcmd__help__subcmd__etcd__subcmd__seal)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi

@@ -32,7 +32,7 @@ complete -c dyad -n "__fish_dyad_needs_command" -f -a "init" -d 'Write a first p
 complete -c dyad -n "__fish_dyad_needs_command" -f -a "check" -d 'Say what is wrong or weak before it matters'
 complete -c dyad -n "__fish_dyad_needs_command" -f -a "render" -d 'Write everything that the two nodes need'
 complete -c dyad -n "__fish_dyad_needs_command" -f -a "lab" -d 'Two real nodes on this machine, with faults on demand'
-complete -c dyad -n "__fish_dyad_needs_command" -f -a "etcd" -d 'Take over from a dead etcd member'
+complete -c dyad -n "__fish_dyad_needs_command" -f -a "etcd" -d 'Look into etcd\'s data directories, or take over from a dead etcd member'
 complete -c dyad -n "__fish_dyad_needs_command" -f -a "exit-codes" -d 'Print the exit codes and what they mean'
 complete -c dyad -n "__fish_dyad_needs_command" -f -a "completions" -d 'Print a shell completion script'
 complete -c dyad -n "__fish_dyad_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
@@ -259,12 +259,22 @@ complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcomman
 complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from help" -f -a "judge" -d 'Judge what clients saw: is it linearizable, and is anything acknowledged lost?'
 complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from help" -f -a "supervise" -d 'The process behind a lab; started by `up`'
 complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c dyad -n "__fish_dyad_using_subcommand etcd; and not __fish_seen_subcommand_from take-over help" -s o -l output -d 'How data is printed: for people, or as one versioned JSON document' -r -f -a "text\t'For people'
+complete -c dyad -n "__fish_dyad_using_subcommand etcd; and not __fish_seen_subcommand_from inspect seal take-over help" -s o -l output -d 'How data is printed: for people, or as one versioned JSON document' -r -f -a "text\t'For people'
 json\t'One JSON document with `apiVersion` and `kind`'"
-complete -c dyad -n "__fish_dyad_using_subcommand etcd; and not __fish_seen_subcommand_from take-over help" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c dyad -n "__fish_dyad_using_subcommand etcd; and not __fish_seen_subcommand_from take-over help" -s V -l version -d 'Print version'
-complete -c dyad -n "__fish_dyad_using_subcommand etcd; and not __fish_seen_subcommand_from take-over help" -f -a "take-over" -d 'Let the survivor of two voters go on alone, without a restart'
-complete -c dyad -n "__fish_dyad_using_subcommand etcd; and not __fish_seen_subcommand_from take-over help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c dyad -n "__fish_dyad_using_subcommand etcd; and not __fish_seen_subcommand_from inspect seal take-over help" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c dyad -n "__fish_dyad_using_subcommand etcd; and not __fish_seen_subcommand_from inspect seal take-over help" -s V -l version -d 'Print version'
+complete -c dyad -n "__fish_dyad_using_subcommand etcd; and not __fish_seen_subcommand_from inspect seal take-over help" -f -a "inspect" -d 'Tell what a data directory holds, without starting etcd'
+complete -c dyad -n "__fish_dyad_using_subcommand etcd; and not __fish_seen_subcommand_from inspect seal take-over help" -f -a "seal" -d 'Raise the commit mark of a data directory to its last entry: the last resort only'
+complete -c dyad -n "__fish_dyad_using_subcommand etcd; and not __fish_seen_subcommand_from inspect seal take-over help" -f -a "take-over" -d 'Let the survivor of two voters go on alone, without a restart'
+complete -c dyad -n "__fish_dyad_using_subcommand etcd; and not __fish_seen_subcommand_from inspect seal take-over help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c dyad -n "__fish_dyad_using_subcommand etcd; and __fish_seen_subcommand_from inspect" -s o -l output -d 'How data is printed: for people, or as one versioned JSON document' -r -f -a "text\t'For people'
+json\t'One JSON document with `apiVersion` and `kind`'"
+complete -c dyad -n "__fish_dyad_using_subcommand etcd; and __fish_seen_subcommand_from inspect" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c dyad -n "__fish_dyad_using_subcommand etcd; and __fish_seen_subcommand_from inspect" -s V -l version -d 'Print version'
+complete -c dyad -n "__fish_dyad_using_subcommand etcd; and __fish_seen_subcommand_from seal" -s o -l output -d 'How data is printed: for people, or as one versioned JSON document' -r -f -a "text\t'For people'
+json\t'One JSON document with `apiVersion` and `kind`'"
+complete -c dyad -n "__fish_dyad_using_subcommand etcd; and __fish_seen_subcommand_from seal" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c dyad -n "__fish_dyad_using_subcommand etcd; and __fish_seen_subcommand_from seal" -s V -l version -d 'Print version'
 complete -c dyad -n "__fish_dyad_using_subcommand etcd; and __fish_seen_subcommand_from take-over" -l endpoint -d 'The survivor\'s client URL' -r
 complete -c dyad -n "__fish_dyad_using_subcommand etcd; and __fish_seen_subcommand_from take-over" -l cacert -d 'The authority of the survivor\'s client port' -r -F
 complete -c dyad -n "__fish_dyad_using_subcommand etcd; and __fish_seen_subcommand_from take-over" -l cert -d 'The certificate to show at the client port' -r -F
@@ -282,6 +292,8 @@ complete -c dyad -n "__fish_dyad_using_subcommand etcd; and __fish_seen_subcomma
 json\t'One JSON document with `apiVersion` and `kind`'"
 complete -c dyad -n "__fish_dyad_using_subcommand etcd; and __fish_seen_subcommand_from take-over" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c dyad -n "__fish_dyad_using_subcommand etcd; and __fish_seen_subcommand_from take-over" -s V -l version -d 'Print version'
+complete -c dyad -n "__fish_dyad_using_subcommand etcd; and __fish_seen_subcommand_from help" -f -a "inspect" -d 'Tell what a data directory holds, without starting etcd'
+complete -c dyad -n "__fish_dyad_using_subcommand etcd; and __fish_seen_subcommand_from help" -f -a "seal" -d 'Raise the commit mark of a data directory to its last entry: the last resort only'
 complete -c dyad -n "__fish_dyad_using_subcommand etcd; and __fish_seen_subcommand_from help" -f -a "take-over" -d 'Let the survivor of two voters go on alone, without a restart'
 complete -c dyad -n "__fish_dyad_using_subcommand etcd; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c dyad -n "__fish_dyad_using_subcommand exit-codes" -s o -l output -d 'How data is printed: for people, or as one versioned JSON document' -r -f -a "text\t'For people'
@@ -296,7 +308,7 @@ complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subc
 complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render lab etcd exit-codes completions help" -f -a "check" -d 'Say what is wrong or weak before it matters'
 complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render lab etcd exit-codes completions help" -f -a "render" -d 'Write everything that the two nodes need'
 complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render lab etcd exit-codes completions help" -f -a "lab" -d 'Two real nodes on this machine, with faults on demand'
-complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render lab etcd exit-codes completions help" -f -a "etcd" -d 'Take over from a dead etcd member'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render lab etcd exit-codes completions help" -f -a "etcd" -d 'Look into etcd\'s data directories, or take over from a dead etcd member'
 complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render lab etcd exit-codes completions help" -f -a "exit-codes" -d 'Print the exit codes and what they mean'
 complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render lab etcd exit-codes completions help" -f -a "completions" -d 'Print a shell completion script'
 complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render lab etcd exit-codes completions help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
@@ -323,4 +335,6 @@ complete -c dyad -n "__fish_dyad_using_subcommand help; and __fish_seen_subcomma
 complete -c dyad -n "__fish_dyad_using_subcommand help; and __fish_seen_subcommand_from lab" -f -a "load" -d 'Put load on etcd nodes and record every operation'
 complete -c dyad -n "__fish_dyad_using_subcommand help; and __fish_seen_subcommand_from lab" -f -a "judge" -d 'Judge what clients saw: is it linearizable, and is anything acknowledged lost?'
 complete -c dyad -n "__fish_dyad_using_subcommand help; and __fish_seen_subcommand_from lab" -f -a "supervise" -d 'The process behind a lab; started by `up`'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and __fish_seen_subcommand_from etcd" -f -a "inspect" -d 'Tell what a data directory holds, without starting etcd'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and __fish_seen_subcommand_from etcd" -f -a "seal" -d 'Raise the commit mark of a data directory to its last entry: the last resort only'
 complete -c dyad -n "__fish_dyad_using_subcommand help; and __fish_seen_subcommand_from etcd" -f -a "take-over" -d 'Let the survivor of two voters go on alone, without a restart'

@@ -51,7 +51,7 @@ pub enum Command {
     Render(RenderArguments),
     /// Two real nodes on this machine, with faults on demand
     Lab(crate::lab::LabArgs),
-    /// Take over from a dead etcd member
+    /// Look into etcd's data directories, or take over from a dead etcd member
     Etcd {
         /// What to do with etcd
         #[command(subcommand)]
@@ -128,6 +128,30 @@ pub enum RenderFormat {
 /// What to do with etcd
 #[derive(Debug, Subcommand)]
 pub enum EtcdCommand {
+    /// Tell what a data directory holds, without starting etcd
+    ///
+    /// Reads the write-ahead log, the newest usable snapshot and the database file. Writes nothing, locks
+    /// nothing, and does not disturb an etcd that runs on the directory.
+    ///
+    /// The class is what the data allow its owner to do: `pair` (this member is a voter and so is its peer),
+    /// `alone` (it is the only voter), `learner`, `left` (it was removed), `none` (no data), `broken`. What is
+    /// not known to be committed counts only where it makes the class worse. Members are shown as of the last
+    /// entry of the log, the revision as of what the database has applied.
+    ///
+    /// Exits with 3 if the dataset is broken.
+    Inspect {
+        /// The data directory, the one with `member` in it
+        dir: PathBuf,
+    },
+    /// Raise the commit mark of a data directory to its last entry: the last resort only
+    ///
+    /// `etcd --force-new-cluster` drops every entry behind the commit mark, acknowledged writes among them.
+    /// Sealed before, the directory keeps them. One record is appended to the log and synced; doing it twice
+    /// changes nothing. Refused (exit 4) unless the class is `pair` or `alone` and no etcd runs.
+    Seal {
+        /// The data directory, the one with `member` in it
+        dir: PathBuf,
+    },
     /// Let the survivor of two voters go on alone, without a restart
     ///
     /// When one of two etcd members is dead for certain, a vote is missing, not data. This casts that one

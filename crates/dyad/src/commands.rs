@@ -1,6 +1,8 @@
 //! What each command does. A command gathers, asks, prints; what it asks lives in the libraries.
 
 pub mod check;
+mod etcd_inspect;
+mod etcd_seal;
 mod etcd_take_over;
 mod init;
 mod pair_file;
@@ -19,9 +21,11 @@ pub fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Check(arguments) => check::run(arguments, cli.output),
         Command::Render(arguments) => render::run(arguments, cli.output),
         Command::Lab(arguments) => crate::lab::run(arguments, cli.output),
-        Command::Etcd { command: EtcdCommand::TakeOver(arguments) } => {
-            etcd_take_over::run(&arguments, cli.output)
-        }
+        Command::Etcd { command } => match command {
+            EtcdCommand::Inspect { dir } => etcd_inspect::run(&dir, cli.output),
+            EtcdCommand::Seal { dir } => etcd_seal::run(&dir, cli.output),
+            EtcdCommand::TakeOver(arguments) => etcd_take_over::run(&arguments, cli.output),
+        },
         Command::ExitCodes => exit_codes(cli.output),
         Command::Completions { shell } => {
             output::print_data(&crate::generate::completion(shell))?;

@@ -72,6 +72,8 @@ struct Page<'a> {
     span: u64,
     leaf: bool,
     count: u64,
+    /// Its elements, all of them checked.
+    table: Vec<u8>,
 }
 
 #[derive(Debug)]
@@ -251,7 +253,7 @@ impl<'a, S: Source> Bolt<'a, S> {
             if last > 0 && self.leaf_key(&page, last - 1)? >= key {
                 return Err(self.damage(&page, "its keys are not in order"));
             }
-            let offset = page.offset + self.leaf(&page, last)?.key;
+            let offset = page.offset + page.leaf(last).key;
             return Ok(Some((key, offset)));
         }
         // A leaf that a deletion has emptied may still hang there: then the one before it.
@@ -291,7 +293,7 @@ impl<'a, S: Source> Bolt<'a, S> {
                 if entries.len() == max {
                     return Err(self.damage(&page, format!("a bucket has more than {max} keys")));
                 }
-                let element = self.leaf(&page, position)?;
+                let element = page.leaf(position);
                 let key = self.leaf_key(&page, position)?;
                 entries.push((key, self.value(&page, &element)?));
             } else {
@@ -319,7 +321,7 @@ impl<'a, S: Source> Bolt<'a, S> {
         if found == page.count || self.leaf_key(&page, found)? != key {
             return Ok(None);
         }
-        let element = self.leaf(&page, found)?;
+        let element = page.leaf(found);
         Ok(Some((page, element)))
     }
 
@@ -364,7 +366,7 @@ impl<'a, S: Source> Bolt<'a, S> {
     }
 
     fn page<'b>(&self, memory: Option<&'b [u8]>, offset: u64, span: u64) -> Result<Page<'b>> {
-        let mut page = Page { memory, offset, span, leaf: false, count: 0 };
+        let mut page = Page { memory, offset, span, leaf: false, count: 0, table: Vec::new() };
         let head = self.bytes(&page, 0, PAGE_HEAD_BYTES)?;
         page.count = u64::from(u16_at(&head, 10));
         page.leaf = match u16_at(&head, 8) {
@@ -380,6 +382,22 @@ impl<'a, S: Source> Bolt<'a, S> {
         }
         if !page.leaf && page.count == 0 {
             return Err(self.damage(&page, "a branch without children"));
+        }
+        page.table = self.bytes(&page, PAGE_HEAD_BYTES, page.count * ELEMENT_BYTES)?;
+        for position in 0..page.count {
+            let (start, bytes) = if page.leaf {
+                let leaf = page.leaf(position);
+                (leaf.key, leaf.key_bytes + leaf.value_bytes)
+            } else {
+                let (key, key_bytes, _) = page.branch(position);
+                (key, key_bytes)
+            };
+            let table_end = PAGE_HEAD_BYTES + page.count * ELEMENT_BYTES;
+            if start < table_end || start + bytes > span {
+                return Err(
+                    self.damage(&page, format!("element {position} lies outside of its page"))
+                );
+            }
         }
         Ok(page)
     }
@@ -403,33 +421,17 @@ impl<'a, S: Source> Bolt<'a, S> {
         Ok(bytes)
     }
 
-    /// The element at a position, which callers keep below the page's count.
-    fn element(&self, page: &Page<'_>, position: u64) -> Result<(u64, Vec<u8>)> {
-        let start = PAGE_HEAD_BYTES + position * ELEMENT_BYTES;
-        Ok((start, self.bytes(page, start, ELEMENT_BYTES)?))
-    }
-
-    fn leaf(&self, page: &Page<'_>, position: u64) -> Result<Leaf> {
-        let (start, element) = self.element(page, position)?;
-        let leaf = Leaf {
-            bucket: u32_at(&element, 0) & FLAG_BUCKET != 0,
-            key: start + u64::from(u32_at(&element, 4)),
-            key_bytes: u64::from(u32_at(&element, 8)),
-            value_bytes: u64::from(u32_at(&element, 12)),
-        };
-        let table_end = PAGE_HEAD_BYTES + page.count * ELEMENT_BYTES;
-        if leaf.key < table_end
-            || leaf.key_bytes > KEY_BYTES_MAX
-            || leaf.key + leaf.key_bytes + leaf.value_bytes > page.span
-        {
-            return Err(self.damage(page, format!("element {position} lies outside of its page")));
-        }
-        Ok(leaf)
-    }
-
+    /// The key of a leaf's element.
     fn leaf_key(&self, page: &Page<'_>, position: u64) -> Result<Vec<u8>> {
-        let leaf = self.leaf(page, position)?;
-        self.bytes(page, leaf.key, leaf.key_bytes)
+        let leaf = page.leaf(position);
+        self.key(page, leaf.key, leaf.key_bytes)
+    }
+
+    fn key(&self, page: &Page<'_>, start: u64, length: u64) -> Result<Vec<u8>> {
+        if length > KEY_BYTES_MAX {
+            return Err(self.damage(page, format!("a key of {length} bytes")));
+        }
+        self.bytes(page, start, length)
     }
 
     fn value(&self, page: &Page<'_>, leaf: &Leaf) -> Result<Vec<u8>> {
@@ -442,12 +444,31 @@ impl<'a, S: Source> Bolt<'a, S> {
 
     /// A child of a branch: its first key and its page.
     fn branch(&self, page: &Page<'_>, position: u64) -> Result<(Vec<u8>, u64)> {
-        let (start, element) = self.element(page, position)?;
-        let key = start + u64::from(u32_at(&element, 0));
-        let key_bytes = u64::from(u32_at(&element, 4));
-        if key_bytes > KEY_BYTES_MAX {
-            return Err(self.damage(page, format!("element {position} has an absurd key")));
+        let (key, key_bytes, child) = page.branch(position);
+        Ok((self.key(page, key, key_bytes)?, child))
+    }
+}
+
+impl Page<'_> {
+    /// An element of a leaf. Callers keep the position below the page's count, as `element` demands.
+    fn leaf(&self, position: u64) -> Leaf {
+        let (start, element) = self.element(position);
+        Leaf {
+            bucket: u32_at(element, 0) & FLAG_BUCKET != 0,
+            key: start + u64::from(u32_at(element, 4)),
+            key_bytes: u64::from(u32_at(element, 8)),
+            value_bytes: u64::from(u32_at(element, 12)),
         }
-        Ok((self.bytes(page, key, key_bytes)?, u64_at(&element, 8)))
+    }
+
+    /// An element of a branch: its key's place and length, its page.
+    fn branch(&self, position: u64) -> (u64, u64, u64) {
+        let (start, element) = self.element(position);
+        (start + u64::from(u32_at(element, 0)), u64::from(u32_at(element, 4)), u64_at(element, 8))
+    }
+
+    fn element(&self, position: u64) -> (u64, &[u8]) {
+        let start = (position * ELEMENT_BYTES) as usize;
+        (PAGE_HEAD_BYTES + start as u64, &self.table[start..start + ELEMENT_BYTES as usize])
     }
 }

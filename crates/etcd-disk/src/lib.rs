@@ -30,3 +30,6 @@ mod wal;
 pub use fault::Error;
 pub use reading::read;
 pub use seal::{SealError, Sealed, seal};
+
+#[cfg(test)]
+mod mutation;

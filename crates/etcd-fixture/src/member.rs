@@ -416,12 +416,19 @@ impl Member {
         Gateway::connect(&self.client_host())
     }
 
-    /// Writes `count` keys `<prefix>0`, `<prefix>1`, ... with values of `bytes` bytes, one entry each.
+    /// Writes `count` keys `<prefix>0`, `<prefix>1`, ... with values of `bytes` bytes, one entry each. A write
+    /// that an election swallowed is repeated.
     pub fn put_many(&self, prefix: &str, count: u32, bytes: usize) -> anyhow::Result<()> {
         let mut gateway = self.gateway()?;
         let value = vec![b'v'; bytes];
         for number in 0..count {
-            gateway.put(&format!("{prefix}{number}"), &value)?;
+            let key = format!("{prefix}{number}");
+            if gateway.put(&key, &value).is_err() {
+                gateway = wait_for(&format!("{} to accept {key}", self.name), || {
+                    let mut gateway = self.gateway().ok()?;
+                    gateway.put(&key, &value).ok().map(|()| gateway)
+                })?;
+            }
         }
         Ok(())
     }

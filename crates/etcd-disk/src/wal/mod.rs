@@ -2,6 +2,8 @@
 
 pub(crate) mod frames;
 pub(crate) mod replay;
+#[cfg(test)]
+mod tests;
 
 use dyad_core::ids::{ClusterId, Index, MemberId};
 
@@ -104,25 +106,5 @@ pub(crate) fn parse_identity(label: &str, offset: u64, data: &[u8]) -> Result<Id
             Ok(Identity { member: MemberId(member), cluster: ClusterId(cluster) })
         }
         _ => Err(damage_at(label, offset, "the metadata names no member or no cluster")),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Only names that etcd itself would read are segments.
-    #[test]
-    fn names() {
-        assert_eq!(parse_name("0000000000000001-00000000000000ff.wal"), Some((1, 255)));
-        for other in [
-            "0.tmp",
-            "0000000000000001-00000000000000ff.wal.broken",
-            "1-ff.wal",
-            "000000000000000+-00000000000000ff.wal",
-            "00000000000000010-0000000000000ff.wal",
-        ] {
-            assert_eq!(parse_name(other), None, "{other}");
-        }
     }
 }
