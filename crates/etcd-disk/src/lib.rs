@@ -2,7 +2,7 @@
 //!
 //! Every safety decision of Dyad rests on one question: what does this node's copy of the data hold, and was
 //! its owner alone when it was last written? [`read`] answers it in milliseconds, from the write-ahead log,
-//! the newest usable snapshot and the bolt file, and writes nothing. [`seal`] is the one exception, for the
+//! the newest usable snapshot and the bolt file, and writes nothing. [`seal()`] is the one exception, for the
 //! last resort: it appends one record.
 //!
 //! - The membership comes from the snapshot's `ConfState` and the configuration changes in the log, never
