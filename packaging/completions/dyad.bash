@@ -22,6 +22,9 @@ _dyad() {
             dyad,completions)
                 cmd="dyad__subcmd__completions"
                 ;;
+            dyad,decide)
+                cmd="dyad__subcmd__decide"
+                ;;
             dyad,etcd)
                 cmd="dyad__subcmd__etcd"
                 ;;
@@ -69,6 +72,9 @@ _dyad() {
                 ;;
             dyad__subcmd__help,completions)
                 cmd="dyad__subcmd__help__subcmd__completions"
+                ;;
+            dyad__subcmd__help,decide)
+                cmd="dyad__subcmd__help__subcmd__decide"
                 ;;
             dyad__subcmd__help,etcd)
                 cmd="dyad__subcmd__help__subcmd__etcd"
@@ -317,7 +323,7 @@ _dyad() {
 
     case "${cmd}" in
         dyad)
-            opts="-o -h -V --output --help --version init check render lab etcd exit-codes completions help"
+            opts="-o -h -V --output --help --version init check render lab etcd decide exit-codes completions help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -362,6 +368,28 @@ _dyad() {
             ;;
         dyad__subcmd__completions)
             opts="-o -h -V --output --help --version bash elvish fish powershell zsh"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --output)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        dyad__subcmd__decide)
+            opts="-o -h -V --output --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -615,7 +643,7 @@ _dyad() {
             return 0
             ;;
         dyad__subcmd__help)
-            opts="init check render lab etcd exit-codes completions help"
+            opts="init check render lab etcd decide exit-codes completions help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -643,6 +671,20 @@ _dyad() {
             return 0
             ;;
         dyad__subcmd__help__subcmd__completions)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        dyad__subcmd__help__subcmd__decide)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )

@@ -57,6 +57,14 @@ pub enum Command {
         #[command(subcommand)]
         command: EtcdCommand,
     },
+    /// Decide on logged facts again: the decision, the rule and the reason
+    ///
+    /// Agents log the facts of every decision as one JSON document. This prints what follows from such a
+    /// document, and does nothing.
+    Decide {
+        /// The document; `-` reads standard input
+        facts: PathBuf,
+    },
     /// Print the exit codes and what they mean
     ExitCodes,
     /// Print a shell completion script

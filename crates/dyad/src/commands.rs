@@ -1,6 +1,7 @@
 //! What each command does. A command gathers, asks, prints; what it asks lives in the libraries.
 
 pub mod check;
+mod decide;
 mod etcd_inspect;
 mod etcd_seal;
 mod etcd_take_over;
@@ -26,6 +27,7 @@ pub fn run(cli: Cli) -> anyhow::Result<Exit> {
             EtcdCommand::Seal { dir } => etcd_seal::run(&dir, cli.output),
             EtcdCommand::TakeOver(arguments) => etcd_take_over::run(&arguments, cli.output),
         },
+        Command::Decide { facts } => decide::run(&facts, cli.output),
         Command::ExitCodes => exit_codes(cli.output),
         Command::Completions { shell } => {
             output::print_data(&crate::generate::completion(shell))?;

@@ -99,18 +99,24 @@ fn absent(facts: &Facts, standing: &Standing) -> Verdict {
             }
             without_proof(facts, format!("the only voter, but nothing proves that {name} is down"))
         }
-        Class::Alone | Class::Pair => match take_over::permission(facts, standing) {
-            Ok((dead, because)) => take_over::step(facts, dead, because),
-            Err(_) if standing.eligible || broken!(facts, PairBootsAlone) => {
-                let because = format!("etcd has stopped; {name} is not there, and may be fenced");
-                Verdict::new(Action::StartPlain, Rule::R1, because)
+        class
+            if matches!(class, Class::Alone | Class::Pair)
+                || (class == Class::Learner && broken!(facts, LearnerTakesOver)) =>
+        {
+            match take_over::permission(facts, standing) {
+                Ok((dead, because)) => take_over::step(facts, dead, because),
+                Err(_) if standing.eligible || broken!(facts, PairBootsAlone) => {
+                    let because =
+                        format!("etcd has stopped; {name} is not there, and may be fenced");
+                    Verdict::new(Action::StartPlain, Rule::R1, because)
+                }
+                Err(missing) if missing.only_proof => without_proof(facts, missing.what),
+                Err(missing) => {
+                    let because = format!("{name} is not there, and may hold newer writes");
+                    Verdict::inert(missing.what, missing.command, Rule::R5, because)
+                }
             }
-            Err(missing) if missing.only_proof => without_proof(facts, missing.what),
-            Err(missing) => {
-                let because = format!("{name} is not there, and may hold newer writes");
-                Verdict::inert(missing.what, missing.command, Rule::R5, because)
-            }
-        },
+        }
         class => {
             let because = format!("a {class} dataset cannot go on without {name}");
             Verdict::inert(format!("{name} in the cluster"), "dyad status", Rule::R11, because)

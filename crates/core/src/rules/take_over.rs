@@ -64,7 +64,9 @@ pub(crate) fn permission(
             "dyad maintenance off",
         );
     }
-    let newest = standing.class == Class::Alone || standing.eligible;
+    let newest = standing.class == Class::Alone
+        || standing.eligible
+        || (standing.class == Class::Learner && broken!(facts, LearnerTakesOver));
     let peer = &facts.peer.name;
     // (a) proof, or the peer's own word.
     if let Some(proof) = proof::of_death(facts, Some(dead)) {
