@@ -24,9 +24,14 @@ pub fn corosync_conf(config: &LabConfig) -> String {
          crypto_hash: sha256\n  token: {}\n",
         config.name, config.token_ms
     );
+    // A dead link is noticed well before the token is lost: else losing one link looks like losing the peer.
+    let (interval, timeout) = (config.token_ms / 4, config.token_ms / 2);
     for (number, port) in [(0, 5405), (1, 5406)] {
-        let _ =
-            write!(text, "  interface {{\n    linknumber: {number}\n    mcastport: {port}\n  }}\n");
+        let _ = write!(
+            text,
+            "  interface {{\n    linknumber: {number}\n    mcastport: {port}\n    \
+             knet_ping_interval: {interval}\n    knet_ping_timeout: {timeout}\n  }}\n"
+        );
     }
     text.push_str(
         "}\nquorum {\n  provider: corosync_votequorum\n  two_node: 1\n  wait_for_all: 1\n}\n\

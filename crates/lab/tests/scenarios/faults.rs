@@ -100,9 +100,11 @@ fn a_one_way_cut_loses_one_direction(lab: &Scenario) {
     let before = ["node-a", "node-b"].map(received);
     lab.wait("packets at node-a", LIMIT, || {
         let count = received("node-a") - before[0];
-        (count < 10).then(|| format!("{count} so far"))
+        (count < 40).then(|| format!("{count} so far"))
     });
-    assert_eq!(received("node-b"), before[1], "something from node-a arrived");
+    // Neighbours still ask for each other's hardware addresses now and then; pings would be as many.
+    let arrived = received("node-b") - before[1];
+    assert!(arrived < 10, "{arrived} packets from node-a arrived");
     lab.heal().unwrap();
 }
 
