@@ -17,14 +17,17 @@ pub const BMC_CREDENTIALS: &str = "/etc/dyad/bmc.credentials";
 /// The resource that runs on one node and moves to the survivor.
 pub const SERVICE: &str = "service";
 
+/// Everything is sent on both links. With one of them at a time Corosync loses the token with the link, because
+/// it notices a dead link too late (docs/benchmarks/links.md).
+const LINK_MODE: &str = "active";
+
 /// `corosync.conf`: two encrypted knet links, and a quorum made for two.
 pub fn corosync_conf(config: &LabConfig) -> String {
     let mut text = format!(
         "totem {{\n  version: 2\n  cluster_name: {}\n  transport: knet\n  crypto_cipher: aes256\n  \
-         crypto_hash: sha256\n  token: {}\n",
+         crypto_hash: sha256\n  token: {}\n  link_mode: {LINK_MODE}\n",
         config.name, config.token_ms
     );
-    // A dead link is noticed well before the token is lost: else losing one link looks like losing the peer.
     let (interval, timeout) = (config.token_ms / 4, config.token_ms / 2);
     for (number, port) in [(0, 5405), (1, 5406)] {
         let _ = write!(

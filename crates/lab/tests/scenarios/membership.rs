@@ -8,28 +8,34 @@ use dyad_lab::protocol::Request;
 use dyad_lab::timeline::Phase;
 
 /// Losing one of two links is no reason to lose a node: both stay members, nobody is fenced, and the link
-/// comes back by itself when it is healed.
+/// comes back by itself when it is healed. Also if it is lost again at once: Corosync trusts a link that has
+/// just come back for ten times as long, and the token must not depend on it.
 #[test]
 #[ignore = "needs root: make lab-test"]
 fn one_lost_link_does_not_split_the_pair() {
     let lab = Scenario::start(&config("membership").ipv6());
-
-    for node in ["node-a", "node-b"] {
-        let links = lab.run(node, &["corosync-cfgtool", "-n"]);
-        assert_eq!(links.matches("connected").count(), 2, "{links}");
+    wait_for_links(&lab);
+    for link in [Link::Link1, Link::Link1, Link::Link2, Link::Link2] {
+        lab.request(&Request::Cut { links: vec![link], from: None }).unwrap();
+        for node in ["node-a", "node-b"] {
+            lab.wait_for(Phase::Link, &format!("{} to {node} down", link.name()));
+        }
+        assert_eq!(lab.missing_of_pair("node-a"), None);
+        lab.heal().unwrap();
+        wait_for_links(&lab);
+        let timeline = lab.timeline(false).unwrap();
+        assert_eq!(timeline.count(Phase::TokenLost), 0, "{}", timeline.table());
+        assert_eq!(powered_off(&timeline), Vec::<&str>::new());
     }
-    lab.request(&Request::Cut { links: vec![Link::Link1], from: None }).unwrap();
-    lab.wait_for(Phase::Link, "link1 to node-a down");
-    lab.wait_for(Phase::Link, "link1 to node-b down");
-    assert_eq!(lab.missing_of_pair("node-a"), None);
-
-    lab.heal().unwrap();
-    lab.wait("link1 to come back", common::FENCING, || {
-        let links = lab.run("node-a", &["corosync-cfgtool", "-n"]);
-        (links.matches("enabled connected").count() != 2).then(|| links.replace('\n', " "))
-    });
-    let timeline = lab.timeline(false).unwrap();
-    assert_eq!(timeline.count(Phase::TokenLost), 0);
-    assert_eq!(powered_off(&timeline), Vec::<&str>::new());
     lab.finish();
+}
+
+#[track_caller]
+fn wait_for_links(lab: &Scenario) {
+    lab.wait("both links on both nodes", common::FENCING, || {
+        ["node-a", "node-b"].into_iter().find_map(|node| {
+            let links = lab.run(node, &["corosync-cfgtool", "-n"]);
+            (links.matches("enabled connected").count() != 2).then(|| links.replace('\n', " "))
+        })
+    });
 }
