@@ -47,9 +47,9 @@ fn membership(config: &LabConfig, text: &str) -> String {
     if words.is_empty() { "unchanged".into() } else { words.join(", ") }
 }
 
-/// `[KNET  ] link: host: 2 link: 0 is down`
+/// `[KNET  ] link: host: 2 link: 0 is down`, `[KNET  ] rx: host: 2 link: 0 is up`
 fn link(config: &LabConfig, text: &str) -> Option<(Phase, String)> {
-    let (_, rest) = text.split_once("link: host: ")?;
+    let (_, rest) = text.split_once(": host: ")?;
     let (host, rest) = rest.split_once(" link: ")?;
     let (number, state) = rest.split_once(" is ")?;
     let link = Link::ALL.get(number.parse::<usize>().ok()?)?;
@@ -142,6 +142,8 @@ mod tests {
                 "membership: unchanged",
             ),
             ("corosync", "  [KNET  ] link: host: 2 link: 0 is down", "link: link1 to node10 down"),
+            ("corosync", "  [KNET  ] rx: host: 2 link: 1 is up", "link: link2 to node10 up"),
+            ("corosync", "  [KNET  ] host: host: 2 (active) best link: 0 (pri: 1)", "-"),
             ("corosync", "  [MAIN  ] Completed service synchronization", "-"),
             (
                 "pacemaker-controld",

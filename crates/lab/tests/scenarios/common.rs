@@ -72,6 +72,18 @@ impl Scenario {
         });
     }
 
+    /// Waits until both links are connected on both nodes.
+    #[track_caller]
+    pub(crate) fn wait_for_links(&self) {
+        self.wait("both links on both nodes", FENCING, || {
+            self.config().nodes.iter().find_map(|node| {
+                let links = self.run(&node.name, &["corosync-cfgtool", "-n"]);
+                let connected = links.matches("enabled connected").count();
+                (connected != 2).then(|| links.replace('\n', " "))
+            })
+        });
+    }
+
     /// Pulls a node's plug.
     pub(crate) fn pull_plug(&self, node: &str) {
         self.power(node, PowerAction::Off).unwrap();

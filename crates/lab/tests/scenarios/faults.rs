@@ -6,6 +6,7 @@ use bmc_sim::Fault;
 use dyad_lab::ExecTarget;
 use dyad_lab::config::{Link, reserved};
 use dyad_lab::protocol::{PowerAction, Request};
+use dyad_lab::timeline::Phase;
 
 use crate::common::{Scenario, config};
 
@@ -89,23 +90,33 @@ fn bmcs_misbehave(lab: &Scenario) {
     }
 }
 
-/// Corosync pings on every link in both directions: one of them falls silent, the other goes on.
+/// Corosync sends on every link in both directions: one of them falls silent, the other goes on. Corosync's
+/// own counters tell, because the interface also counts the switch's frames.
 fn a_one_way_cut_loses_one_direction(lab: &Scenario) {
-    let received = |node: &str| -> u64 {
-        let file = "/sys/class/net/link2/statistics/rx_packets";
-        lab.run(node, &["cat", file]).trim().parse().unwrap()
+    let packets = |node: &str, what: &str| -> u64 {
+        let peer = if node == "node-a" { 2 } else { 1 };
+        let key = format!("stats.knet.node{peer}.link1.{what}_total_packets");
+        let answer = lab.run(node, &["corosync-cmapctl", "-m", "stats", "-g", &key]);
+        answer.trim().rsplit(' ').next().and_then(|count| count.parse().ok()).unwrap()
+    };
+    let more = |node: &str, what: &str, before: u64| {
+        lab.wait(&format!("packets: {what} at {node}"), LIMIT, || {
+            let count = packets(node, what) - before;
+            (count < 10).then(|| format!("{count} so far"))
+        });
     };
     let from = Some("node-a".into());
     lab.request(&Request::Cut { links: vec![Link::Link2], from }).unwrap();
-    let before = ["node-a", "node-b"].map(received);
-    lab.wait("packets at node-a", LIMIT, || {
-        let count = received("node-a") - before[0];
-        (count < 40).then(|| format!("{count} so far"))
-    });
-    // The interface also counts the switch's own frames, a few; pings would be as many as the other way.
-    let arrived = received("node-b") - before[1];
-    assert!(arrived < 10, "{arrived} packets from node-a arrived");
+    // From here on, because the other way dries up too when node-b's kernel asks in vain where node-a is.
+    let received = packets("node-a", "rx");
+    // By then nothing that was sent before the cut is still under way.
+    lab.wait_for(Phase::Link, "link2 to node-a down");
+    let (sent, arrived) = (packets("node-a", "tx"), packets("node-b", "rx"));
+    more("node-a", "rx", received);
+    more("node-a", "tx", sent);
+    assert_eq!(packets("node-b", "rx"), arrived, "something from node-a arrived");
     lab.heal().unwrap();
+    lab.wait_for_links();
 }
 
 fn a_blocked_port_is_unreachable(lab: &Scenario) {

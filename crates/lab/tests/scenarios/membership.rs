@@ -1,7 +1,5 @@
 //! Scenario `membership`: a pair with IPv6 on both links stays together when one link is lost.
 
-use crate::common;
-
 use crate::common::{Scenario, config, powered_off};
 use dyad_lab::config::Link;
 use dyad_lab::protocol::Request;
@@ -14,7 +12,7 @@ use dyad_lab::timeline::Phase;
 #[ignore = "needs root: make lab-test"]
 fn one_lost_link_does_not_split_the_pair() {
     let lab = Scenario::start(&config("membership").ipv6());
-    wait_for_links(&lab);
+    lab.wait_for_links();
     for link in [Link::Link1, Link::Link1, Link::Link2, Link::Link2] {
         lab.request(&Request::Cut { links: vec![link], from: None }).unwrap();
         for node in ["node-a", "node-b"] {
@@ -22,20 +20,10 @@ fn one_lost_link_does_not_split_the_pair() {
         }
         assert_eq!(lab.missing_of_pair("node-a"), None);
         lab.heal().unwrap();
-        wait_for_links(&lab);
+        lab.wait_for_links();
         let timeline = lab.timeline(false).unwrap();
         assert_eq!(timeline.count(Phase::TokenLost), 0, "{}", timeline.table());
         assert_eq!(powered_off(&timeline), Vec::<&str>::new());
     }
     lab.finish();
-}
-
-#[track_caller]
-fn wait_for_links(lab: &Scenario) {
-    lab.wait("both links on both nodes", common::FENCING, || {
-        ["node-a", "node-b"].into_iter().find_map(|node| {
-            let links = lab.run(node, &["corosync-cfgtool", "-n"]);
-            (links.matches("enabled connected").count() != 2).then(|| links.replace('\n', " "))
-        })
-    });
 }
