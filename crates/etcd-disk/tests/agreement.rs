@@ -1,8 +1,9 @@
 //! Agreement with real etcd of both series: what is read from disk is what etcd itself says.
 
+mod common;
+
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use dyad_core::dataset::{Class, Dataset, Member, OwnRemoval};
@@ -37,23 +38,6 @@ fn assert_agrees(dataset: &Dataset, status: &Status, listed: &[ListedMember], wh
     assert!(!dataset.live, "{what}: not running");
 }
 
-/// `snapshot status` of etcd's own tool on the same file.
-fn revision_by_etcd(release: Release, dir: &Path) -> Revision {
-    let tool = match release {
-        Release::Bookworm => "etcdctl",
-        Release::Trixie => "etcdutl",
-    };
-    let output = Command::new(release.binary(tool).unwrap())
-        .env("ETCDCTL_API", "3")
-        .args(["snapshot", "status", "--write-out=json"])
-        .arg(dir.join("member/snap/db"))
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    Revision(answer["revision"].as_u64().unwrap())
-}
-
 /// The problems but for one that 3.5.16 gives by itself: its database does not know of promotions.
 fn other_problems(dataset: &Dataset) -> Vec<&str> {
     let problems = dataset.problems.iter().map(String::as_str);
@@ -79,7 +63,10 @@ fn single_node(release: Release) {
     assert_eq!(dataset.revision, Revision(21));
     assert_eq!(dataset.raft.vote, dataset.member_id);
     assert_eq!(dataset.prefixes.len(), 1);
-    assert_eq!(revision_by_etcd(release, cluster.members[0].data_dir()), dataset.revision);
+    assert_eq!(
+        common::revision_by_etcd(release, &cluster.members[0].data_dir().join("member/snap/db")),
+        dataset.revision
+    );
 }
 
 /// An empty key space: revision 1, as etcd counts.
@@ -108,7 +95,13 @@ fn two_voters(release: Release) {
         assert_no_problems(&dataset, &what);
         assert_eq!(dataset.class, Class::Pair, "{what}: {}", dataset.reason);
         assert!(dataset.solid_pair());
-        assert_eq!(revision_by_etcd(release, cluster.members[place].data_dir()), dataset.revision);
+        assert_eq!(
+            common::revision_by_etcd(
+                release,
+                &cluster.members[place].data_dir().join("member/snap/db")
+            ),
+            dataset.revision
+        );
     }
 }
 
@@ -162,7 +155,13 @@ fn two_voters_under_load(release: Release) {
             dataset.raft.last_index.0 >= acknowledged,
             "an acknowledged write is not in the log"
         );
-        assert_eq!(revision_by_etcd(release, cluster.members[place].data_dir()), dataset.revision);
+        assert_eq!(
+            common::revision_by_etcd(
+                release,
+                &cluster.members[place].data_dir().join("member/snap/db")
+            ),
+            dataset.revision
+        );
         cluster.members[place].start().unwrap();
     }
     // etcd itself agrees on all of it once it runs again.
@@ -365,35 +364,6 @@ fn count(dir: &Path, part: &str, suffix: &str) -> usize {
         .count()
 }
 
-/// V5 on real disks: what the tail holds is not believed where it would make the class better, and the
-/// membership is reported as of the last entry.
-fn uncommitted_changes(release: Release) {
-    let mut cluster = Cluster::pair(release).unwrap();
-    cluster.members[0].put_many("key", 10, 10).unwrap();
-    cluster.wait_applied().unwrap();
-    let leader = cluster.leader().unwrap();
-    let follower = 1 - leader;
-    let ids = [cluster.id_of(0).unwrap(), cluster.id_of(1).unwrap()];
-    cluster.members[follower].pause().unwrap();
-    // With the follower hanging nothing can be committed: the call fails, the entry stays in the log.
-    let id = format!("{:x}", ids[follower]);
-    assert!(cluster.members[leader].ctl(&["member", "remove", &id]).is_err());
-    cluster.members[leader].kill().unwrap();
-    cluster.members[follower].kill().unwrap();
-    let dataset = read(cluster.members[leader].data_dir());
-    if dataset.prefixes.len() == 1 {
-        // etcd refused at once, because it had noticed that the follower hangs.
-        assert!(dataset.solid_pair());
-        return;
-    }
-    assert_eq!(dataset.class, Class::Pair, "{}", dataset.reason);
-    assert!(!dataset.solid_pair());
-    assert_eq!(dataset.members.len(), 1);
-    assert!(dataset.problems.iter().any(|problem| problem.contains("not known to be committed")));
-    assert_eq!(dataset.at_commit_mark().unwrap().voters().count(), 2);
-    assert_eq!(dataset.own_removal, None);
-}
-
 /// Changes that etcd takes into its log but refuses to apply leave no trace in the membership.
 fn refused_changes(release: Release) {
     let mut cluster = Cluster::start(1, Options::new(release)).unwrap();
@@ -479,7 +449,6 @@ on_both_series!(
     force_new_cluster,
     compaction_and_defrag,
     snapshots_and_rolls,
-    uncommitted_changes,
     refused_changes,
     moved_address,
     three_voters,

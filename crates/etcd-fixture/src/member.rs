@@ -320,7 +320,13 @@ impl Member {
     /// From now on each sync of its disk takes so much longer, until the guard is dropped.
     pub fn slow_disk(&self, delay: Duration) -> anyhow::Result<SlowDisk> {
         let pid = self.pid().with_context(|| format!("{} is not running", self.name))?;
-        SlowDisk::new(pid, delay)
+        SlowDisk::syncing(pid, delay)
+    }
+
+    /// From now on each rename of a file waits so long before it happens, until the guard is dropped.
+    pub fn slow_renames(&self, delay: Duration) -> anyhow::Result<SlowDisk> {
+        let pid = self.pid().with_context(|| format!("{} is not running", self.name))?;
+        SlowDisk::renaming(pid, delay)
     }
 
     /// SIGTERM, and waits for the end.
@@ -329,9 +335,12 @@ impl Member {
         self.wait_exit().map(drop)
     }
 
-    /// SIGSTOP: it hangs, with its connections open.
+    /// SIGSTOP: it hangs, with its connections open. When this returns nothing of it runs any more.
     pub fn pause(&self) -> anyhow::Result<()> {
-        self.signal(Signal::STOP)
+        self.signal(Signal::STOP)?;
+        let pid = self.pid().with_context(|| format!("{} is not running", self.name))?;
+        // On a busy machine its threads go on until one of them has taken the signal.
+        wait_for(&format!("{} to hang", self.name), || is_stopped(pid).then_some(()))
     }
 
     /// SIGCONT.
@@ -466,4 +475,14 @@ impl Drop for Member {
     fn drop(&mut self) {
         let _ = self.kill();
     }
+}
+
+/// Whether every thread of a process is stopped.
+fn is_stopped(pid: u32) -> bool {
+    let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else { return false };
+    threads.flatten().all(|thread| {
+        let stat = fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
+        // The state stands behind the name, which is in parentheses.
+        stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with(['T', 't']))
+    })
 }

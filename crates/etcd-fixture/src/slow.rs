@@ -1,4 +1,4 @@
-//! A disk that is slow to sync.
+//! A disk that is slow to sync or to rename.
 
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -8,18 +8,27 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::wait::wait_for;
 
-/// Makes every `fdatasync` of a member take longer, until it is dropped.
+/// Makes some calls of a member take longer, until it is dropped.
 #[derive(Debug)]
 pub struct SlowDisk {
     strace: Child,
 }
 
 impl SlowDisk {
-    pub(crate) fn new(pid: u32, delay: Duration) -> anyhow::Result<Self> {
-        let delay_us = delay.as_micros();
+    /// Every sync ends so much later.
+    pub(crate) fn syncing(pid: u32, delay: Duration) -> anyhow::Result<Self> {
+        Self::new(pid, "fdatasync", "delay_exit", delay)
+    }
+
+    /// Every rename begins so much later.
+    pub(crate) fn renaming(pid: u32, delay: Duration) -> anyhow::Result<Self> {
+        Self::new(pid, "rename,renameat,renameat2", "delay_enter", delay)
+    }
+
+    fn new(pid: u32, calls: &str, when: &str, delay: Duration) -> anyhow::Result<Self> {
         let strace = Command::new("strace")
-            .args(["-f", "-qq", "-o", "/dev/null", "-e", "trace=fdatasync"])
-            .args(["-e", &format!("inject=fdatasync:delay_exit={delay_us}")])
+            .args(["-f", "-qq", "-o", "/dev/null", "-e", &format!("trace={calls}")])
+            .args(["-e", &format!("inject={calls}:{when}={}", delay.as_micros())])
             .args(["-p", &pid.to_string()])
             .stdin(Stdio::null())
             .stdout(Stdio::null())

@@ -7,6 +7,10 @@ use std::fs;
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use dyad_core::ids::Revision;
+use etcd_fixture::Release;
 
 /// How much of a segment's preallocated zeros a copy keeps.
 const ZEROS_KEPT: usize = 4096;
@@ -78,4 +82,21 @@ pub(crate) fn files(dir: &Path, part: &str, extension: &str) -> Vec<PathBuf> {
         .collect();
     found.sort();
     found
+}
+
+/// What `snapshot status` of etcd's own tool says of a database file.
+pub(crate) fn revision_by_etcd(release: Release, db: &Path) -> Revision {
+    let tool = match release {
+        Release::Bookworm => "etcdctl",
+        Release::Trixie => "etcdutl",
+    };
+    let output = Command::new(release.binary(tool).unwrap())
+        .env("ETCDCTL_API", "3")
+        .args(["snapshot", "status", "--write-out=json"])
+        .arg(db)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    Revision(answer["revision"].as_u64().unwrap())
 }

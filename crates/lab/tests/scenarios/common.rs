@@ -3,7 +3,7 @@
 use std::ops::Deref;
 use std::time::Duration;
 
-use dyad_lab::config::FenceAgent;
+use dyad_lab::config::{FenceAgent, Release};
 use dyad_lab::progress::ToStderr;
 use dyad_lab::protocol::PowerAction;
 use dyad_lab::timeline::{Entry, Phase, Timeline};
@@ -28,6 +28,15 @@ pub(crate) fn config(name: &str) -> LabConfig {
     if let Some(agent) = std::env::var_os("DYAD_FENCE_AGENT") {
         config.fence_agent = FenceAgent::Dyad(agent.into());
     }
+    config
+}
+
+/// The same on Debian 12: Pacemaker 2.1, Corosync 3.1.7, etcd 3.4. With the distribution's fence agent, because
+/// ours is built on this machine, and may want a newer C library than that release has.
+pub(crate) fn bookworm(name: &str) -> LabConfig {
+    let mut config = config(name);
+    config.release = Release::Bookworm;
+    config.fence_agent = FenceAgent::Distribution;
     config
 }
 

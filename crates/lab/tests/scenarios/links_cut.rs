@@ -2,15 +2,27 @@
 
 use crate::common;
 
-use crate::common::{Scenario, config, powered_off};
+use crate::common::{Scenario, bookworm, config, powered_off};
+use dyad_lab::LabConfig;
 use dyad_lab::cluster::SERVICE;
 use dyad_lab::timeline::Phase;
 
-/// Exactly one node survives, and it is the one that the delay favours.
 #[test]
 #[ignore = "needs root: make lab-test"]
 fn exactly_one_node_survives_a_split() {
-    let lab = Scenario::start(&config("links-cut"));
+    play(&config("links-cut"));
+}
+
+/// The same on Debian 12.
+#[test]
+#[ignore = "needs root: make lab-test"]
+fn exactly_one_node_survives_a_split_on_bookworm() {
+    play(&bookworm("links-cut-bookworm"));
+}
+
+/// Exactly one node survives, and it is the one that the delay favours.
+fn play(config: &LabConfig) {
+    let lab = Scenario::start(config);
     let boot = lab.status().unwrap().nodes[0].init;
 
     lab.cut_all().unwrap();

@@ -2,7 +2,7 @@
 
 use crate::common;
 
-use crate::common::{Scenario, config, steps};
+use crate::common::{Scenario, bookworm, config, steps};
 use dyad_lab::LabConfig;
 use dyad_lab::cluster::SERVICE;
 use dyad_lab::config::FenceAgent;
@@ -21,6 +21,13 @@ fn the_distributions_agent_fences_too() {
     let mut config = config("node-killed-dist");
     config.fence_agent = FenceAgent::Distribution;
     play(config);
+}
+
+/// The same on Debian 12.
+#[test]
+#[ignore = "needs root: make lab-test"]
+fn a_node_without_power_is_fenced_on_bookworm() {
+    play(bookworm("node-killed-bookworm"));
 }
 
 /// The survivor knows that its peer is off before it goes on, by the peer's exact name: this pair is called
