@@ -1,34 +1,48 @@
 //! Reading a data directory, against etcd's own `etcdutl snapshot status` on the same file in the same run.
 //!
 //! The directories are written by real etcd 3.5 once and kept in `$DYAD_CACHE/bench-data`: 1 MB with a
-//! thousand keys, 100 MB with a hundred thousand, 1 GB with a million. `DYAD_BENCH_SIZES=1MB,100MB` takes
-//! some of them. At the end the ratio and the peak of memory are printed; `make bench` runs it.
+//! thousand keys, 100 MB with a hundred thousand, 1 GB with a million; and `log`, the longest log that etcd's
+//! defaults leave with such values: a hundred thousand entries and no snapshot yet. `DYAD_BENCH_SIZES=1MB,log`
+//! takes some of them. At the end medians, spread, ratio and the peak of memory are printed; `make bench` runs
+//! it.
 
+use std::fmt;
 use std::fs;
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context as _, ensure};
 use criterion::{BenchmarkId, Criterion};
 use etcd_fixture::{Cluster, Options, Release, cache_dir};
 
-/// Keys of one write: etcd takes up to 128 operations at once.
-const BATCH: u32 = 100;
 const VALUE_BYTES: usize = 800;
+const INSPECT_RUNS: usize = 101;
 /// How often the slow tool is run.
-const STATUS_RUNS: u32 = 3;
+const STATUS_RUNS: usize = 5;
 
 struct Size {
     name: &'static str,
     keys: u32,
+    /// Keys of one write, which is one entry: etcd takes up to 128 operations at once.
+    batch: u32,
+    /// Entries between snapshots.
+    snapshot_count: u32,
 }
 
-const SIZES: [Size; 3] = [
-    Size { name: "1MB", keys: 1_000 },
-    Size { name: "100MB", keys: 100_000 },
-    Size { name: "1GB", keys: 1_000_000 },
+impl Size {
+    /// As many entries between snapshots as etcd has bytes between them by default: a log of ordinary size.
+    const fn usual(name: &'static str, keys: u32) -> Self {
+        Self { name, keys, batch: 100, snapshot_count: 1_000 }
+    }
+}
+
+const SIZES: [Size; 4] = [
+    Size::usual("1MB", 1_000),
+    Size::usual("100MB", 100_000),
+    Size::usual("1GB", 1_000_000),
+    Size { name: "log", keys: 99_900, batch: 1, snapshot_count: 100_000 },
 ];
 
 fn main() {
@@ -56,7 +70,7 @@ fn peak_kilobytes() -> u64 {
 }
 
 fn run() -> anyhow::Result<()> {
-    let wanted = std::env::var("DYAD_BENCH_SIZES").unwrap_or_else(|_| "1MB,100MB,1GB".into());
+    let wanted = std::env::var("DYAD_BENCH_SIZES").unwrap_or_else(|_| "1MB,100MB,1GB,log".into());
     let mut criterion = Criterion::default().sample_size(20).configure_from_args();
     let mut lines = Vec::new();
     for size in SIZES.iter().filter(|size| wanted.split(',').any(|name| name == size.name)) {
@@ -68,7 +82,7 @@ fn run() -> anyhow::Result<()> {
         group.finish();
         lines.push(compare(size, &dir)?);
     }
-    println!("\n| database | keys | log read | inspect | memory | snapshot status | ratio |");
+    println!("\n| database | keys | log read | inspect ms | memory | snapshot status ms | ratio |");
     println!("|---|---|---|---|---|---|---|");
     for line in lines {
         println!("{line}");
@@ -77,13 +91,13 @@ fn run() -> anyhow::Result<()> {
 }
 
 fn compare(size: &Size, dir: &Path) -> anyhow::Result<String> {
-    let inspect = best_of(30, || {
+    let inspect = times(INSPECT_RUNS, || {
         black_box(etcd_disk::read(dir)?);
         Ok(())
     })?;
     let db = dir.join("member/snap/db");
     let tool = Release::Trixie.binary("etcdutl")?;
-    let status = best_of(STATUS_RUNS, || {
+    let status = times(STATUS_RUNS, || {
         let mut command = Command::new(&tool);
         let status =
             command.args(["snapshot", "status"]).arg(&db).stdout(Stdio::null()).status()?;
@@ -93,25 +107,37 @@ fn compare(size: &Size, dir: &Path) -> anyhow::Result<String> {
     let memory = Command::new(std::env::current_exe()?).arg("--read-once").arg(dir).output()?;
     let memory: u64 = String::from_utf8_lossy(&memory.stdout).trim().parse().context("memory")?;
     Ok(format!(
-        "| {} MB | {} | {} MB | {:.2} ms | {:.1} MB | {:.0} ms | 1 : {:.0} |",
+        "| {} MB | {} | {} MB | {inspect} | {:.1} MB | {status} | 1 : {:.0} |",
         fs::metadata(&db)?.len() / 1_000_000,
         size.keys,
         log_bytes(dir)? / 1_000_000,
-        inspect.as_secs_f64() * 1e3,
         f64::from(u32::try_from(memory)?) / 1e3,
-        status.as_secs_f64() * 1e3,
-        status.as_secs_f64() / inspect.as_secs_f64(),
+        status.median / inspect.median,
     ))
 }
 
-fn best_of(runs: u32, mut run: impl FnMut() -> anyhow::Result<()>) -> anyhow::Result<Duration> {
-    let mut best = Duration::MAX;
+/// How long something took, in milliseconds.
+struct Times {
+    median: f64,
+    least: f64,
+    greatest: f64,
+}
+
+impl fmt::Display for Times {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.2} ({:.2} to {:.2})", self.median, self.least, self.greatest)
+    }
+}
+
+fn times(runs: usize, mut run: impl FnMut() -> anyhow::Result<()>) -> anyhow::Result<Times> {
+    let mut times = Vec::new();
     for _ in 0..runs {
         let start = Instant::now();
         run()?;
-        best = best.min(start.elapsed());
+        times.push(start.elapsed().as_secs_f64() * 1e3);
     }
-    Ok(best)
+    times.sort_by(f64::total_cmp);
+    Ok(Times { median: times[runs / 2], least: times[0], greatest: times[runs - 1] })
 }
 
 /// How much of the log is read: from the segment on that holds the newest snapshot, without the space that
@@ -150,14 +176,13 @@ fn data(size: &Size) -> anyhow::Result<PathBuf> {
         return Ok(target);
     }
     eprintln!("writing {} with etcd 3.5, once, into {}", size.name, target.display());
-    // As many entries between snapshots as etcd has bytes between them by default: a log of ordinary size.
     let options = Options::new(Release::Trixie)
-        .snapshot_count(1000)
+        .snapshot_count(size.snapshot_count)
         .argument("--quota-backend-bytes=8589934592")
         .argument("--unsafe-no-fsync")
         .argument("--max-wals=2");
     let mut cluster = Cluster::start(1, options)?;
-    fill(&cluster, size.keys)?;
+    fill(&cluster, size)?;
     cluster.members[0].stop()?;
     // Another start deletes the segments that are no longer needed.
     cluster.members[0].start()?;
@@ -176,12 +201,12 @@ fn data(size: &Size) -> anyhow::Result<PathBuf> {
     Ok(target)
 }
 
-fn fill(cluster: &Cluster, keys: u32) -> anyhow::Result<()> {
+fn fill(cluster: &Cluster, size: &Size) -> anyhow::Result<()> {
     let mut gateway = cluster.members[0].gateway()?;
     let value = vec![b'v'; VALUE_BYTES];
-    for batch in 0..keys / BATCH {
-        let names: Vec<_> = (0..BATCH)
-            .map(|number| format!("/registry/things/{:08}", batch * BATCH + number))
+    for batch in 0..size.keys / size.batch {
+        let names: Vec<_> = (0..size.batch)
+            .map(|number| format!("/registry/things/{:08}", batch * size.batch + number))
             .collect();
         gateway.put_all(names.iter().map(|name| (name.as_str(), value.as_slice())))?;
     }
