@@ -196,15 +196,21 @@ pub struct UpArgs {
     /// Corosync's token time-out in milliseconds
     #[arg(long, value_name = "MS")]
     pub token_ms: Option<u32>,
+    /// Encrypt etcd's traffic, with certificates both ways
+    #[arg(long, conflicts_with = "minimal")]
+    pub tls: bool,
+    /// Only fencing, one small service and a plain etcd, instead of a pair as Dyad makes it
+    #[arg(long)]
+    pub minimal: bool,
     /// Seconds by which the fencing of the first node is delayed: it wins a split
-    #[arg(long, value_name = "S")]
+    #[arg(long, value_name = "S", requires = "minimal")]
     pub fence_delay: Option<u32>,
     /// Who switches the power: the distribution's `fence_redfish`, or `fence_dyad_redfish` from beside this
     /// program [default: dyad if it is there]
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, requires = "minimal")]
     pub fence_agent: Option<FenceAgentArgument>,
     /// Do not run etcd
-    #[arg(long)]
+    #[arg(long, requires = "minimal")]
     pub no_etcd: bool,
 }
 

@@ -39,6 +39,27 @@ pub enum FenceAgent {
     Dyad(PathBuf),
 }
 
+/// What the nodes run on top of Corosync and Pacemaker.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Stack {
+    /// Fencing and one small service: as little as real fencing needs.
+    #[default]
+    Minimal,
+    /// A pair, rendered from a `pair.yaml`.
+    Pair(PairStack),
+}
+
+/// A pair as Dyad makes it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PairStack {
+    /// The directory on this machine that holds the programs `dyad`, `dyad-node` and `fence_dyad_redfish`.
+    pub programs: PathBuf,
+    /// Whether etcd's traffic is encrypted, with certificates both ways.
+    pub tls: bool,
+}
+
 /// A cluster link. A cut is always between the two nodes' ports of one link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -103,6 +124,9 @@ pub struct LabConfig {
     pub fence_delay_s: u32,
     /// Who switches the power.
     pub fence_agent: FenceAgent,
+    /// What runs on the nodes.
+    #[serde(default)]
+    pub stack: Stack,
     /// Whether etcd runs on both nodes as a plain pair under systemd.
     pub etcd: bool,
     /// The size of the file system under `/var/lib/etcd`.
@@ -128,6 +152,7 @@ impl LabConfig {
             dc_deadtime_s: 4,
             fence_delay_s: 3,
             fence_agent: FenceAgent::default(),
+            stack: Stack::default(),
             etcd: true,
             etcd_disk_mib: 512,
         }

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use crate::cgroup::Cgroup;
 use crate::cluster::SERVICE;
-use crate::config::{LabConfig, Link};
+use crate::config::{LabConfig, Link, Stack};
 use crate::error::{Error, Result};
 use crate::events::Event;
 use crate::image::{Recipe, write};
@@ -234,7 +234,19 @@ impl Lab {
             return Some(format!("{} is not online for {node}", absent.name));
         }
         let fences = self.config.nodes.iter().map(|each| format!("fence-{}", each.name));
-        let stopped = fences.chain([SERVICE.into()]).find(|id| view.runs_on(id).is_none());
+        let service = match self.config.stack {
+            Stack::Minimal => Some(SERVICE.to_owned()),
+            Stack::Pair(_) => {
+                let promoted = view.promoted("etcd");
+                if let Some(each) =
+                    self.config.nodes.iter().find(|each| !promoted.contains(&each.name.as_str()))
+                {
+                    return Some(format!("etcd is not promoted on {}", each.name));
+                }
+                None
+            }
+        };
+        let stopped = fences.chain(service).find(|id| view.runs_on(id).is_none());
         stopped.map(|id| format!("{id} is not started"))
     }
 

@@ -16,6 +16,7 @@ pub mod image;
 mod lab;
 mod network;
 mod node;
+pub mod pair;
 pub mod place;
 mod program;
 pub mod progress;

@@ -8,18 +8,20 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use dyad_setup::bundle::Bundle;
 use nix::mount::{MsFlags, mount};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use crate::cgroup::Cgroup;
 use crate::cluster;
-use crate::config::{FenceAgent, LabConfig};
+use crate::config::{FenceAgent, LabConfig, Stack};
 use crate::disk::{Disk, pids_named};
 use crate::error::{Error, Result, errno};
 use crate::events::{EventKind, EventLog};
 use crate::image;
 use crate::network::Network;
+use crate::pair;
 use crate::place::Place;
 use crate::program;
 use crate::progress::{Silent, wait_until};
@@ -59,6 +61,8 @@ pub(crate) struct Parts<'a> {
     pub(crate) image: &'a Path,
     pub(crate) cgroup: &'a Cgroup,
     pub(crate) pins: &'a [String; 2],
+    /// What the nodes of a pair are rendered to.
+    pub(crate) bundles: Option<&'a [Bundle; 2]>,
     pub(crate) network: &'a Arc<Network>,
     pub(crate) events: &'a Arc<EventLog>,
 }
@@ -281,8 +285,11 @@ fn install(parts: &Parts<'_>, position: usize, root: &Path) -> Result<()> {
     write("etc/hostname", &format!("{}\n", node.name), 0o644)?;
     write("etc/hosts", &cluster::hosts(config), 0o644)?;
     write("etc/machine-id", &machine_id(), 0o444)?;
-    write("etc/corosync/corosync.conf", &cluster::corosync_conf(config), 0o644)?;
     fs::create_dir_all(root.join("var/log/journal")).map_err(Error::io("making", root))?;
+    if let (Stack::Pair(stack), Some(bundles)) = (&config.stack, parts.bundles) {
+        return pair::install(stack, &bundles[position], position, image, root);
+    }
+    write("etc/corosync/corosync.conf", &cluster::corosync_conf(config), 0o644)?;
     let key = place.directory.join("corosync.key");
     let target = root.join("etc/corosync/authkey");
     fs::copy(&key, &target).map_err(Error::io("copying to", &target))?;

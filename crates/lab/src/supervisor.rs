@@ -17,7 +17,7 @@ use nix::mount::{MntFlags, MsFlags, mount, umount2};
 
 use crate::bmc::Bmcs;
 use crate::cgroup::Cgroup;
-use crate::config::{LabConfig, Link, reserved};
+use crate::config::{LabConfig, Link, Stack, reserved};
 use crate::error::{Error, Result, chain, errno};
 use crate::events::{EventKind, EventLog};
 use crate::image::{Recipe, write};
@@ -96,8 +96,13 @@ impl Supervisor {
         let image = Recipe::of(config.release).path();
         let certificates = crate::bmc::certificates()?;
         let pins = certificates.each_ref().map(|each| each.fingerprint().to_string());
+        let bundles = match &config.stack {
+            Stack::Minimal => None,
+            Stack::Pair(stack) => Some(crate::pair::bundles(&config, stack, &place, &pins)?),
+        };
         let parts = Parts {
             config: &config,
+            bundles: bundles.as_ref(),
             place: &place,
             image: &image,
             cgroup: &cgroup,

@@ -17,6 +17,8 @@ pub struct ClusterView {
     pub unclean: Vec<String>,
     /// Resources that are started, with the node that they run on.
     pub started: Vec<(String, String)>,
+    /// Resources that are promoted, with the node that they run on.
+    pub promoted: Vec<(String, String)>,
 }
 
 impl ClusterView {
@@ -42,11 +44,17 @@ impl ClusterView {
                         view.unclean.push(name());
                     }
                 }
-                "resource" if element.attribute("role") == Some("Started") && !is("failed") => {
+                "resource" if !is("failed") => {
+                    let list = match element.attribute("role") {
+                        Some("Started") => &mut view.started,
+                        // Pacemaker 2.1 may still use the older word.
+                        Some("Promoted" | "Master") => &mut view.promoted,
+                        _ => continue,
+                    };
                     let id = element.attribute("id").unwrap_or_default();
                     let nodes = element.children().filter(|child| child.has_tag_name("node"));
                     for node in nodes.filter_map(|node| node.attribute("name")) {
-                        view.started.push((id.to_owned(), node.to_owned()));
+                        list.push((id.to_owned(), node.to_owned()));
                     }
                 }
                 _ => {}
@@ -58,6 +66,12 @@ impl ClusterView {
     /// Where a resource runs.
     pub fn runs_on(&self, resource: &str) -> Option<&str> {
         self.started.iter().find(|(id, _)| id == resource).map(|(_, node)| node.as_str())
+    }
+
+    /// The nodes that a resource is promoted on.
+    pub fn promoted(&self, resource: &str) -> Vec<&str> {
+        let named = self.promoted.iter().filter(|(id, _)| id == resource);
+        named.map(|(_, node)| node.as_str()).collect()
     }
 
     /// Whether a node is online and ready.

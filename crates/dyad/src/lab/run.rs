@@ -2,10 +2,11 @@
 
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt as _;
+use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::Context as _;
-use dyad_lab::config::{FenceAgent, Link, Release};
+use dyad_lab::config::{FenceAgent, Link, PairStack, Release, Stack};
 use dyad_lab::place::Place;
 use dyad_lab::progress::{Progress as _, ToStderr};
 use dyad_lab::protocol::{PowerAction, Request};
@@ -61,7 +62,11 @@ fn start(name: &str, up: UpArgs, format: Format) -> anyhow::Result<Exit> {
     let own = std::env::current_exe().context("finding this program's own file")?;
     let command = vec![own.into(), "lab".into(), "supervise".into()];
     let progress = ToStderr::default();
-    progress.step(&format!("lab {name}: fencing by {}", agent_name(&config.fence_agent)));
+    let stack = match config.stack {
+        Stack::Minimal => format!("fencing by {}", agent_name(&config.fence_agent)),
+        Stack::Pair(_) => "a pair".to_owned(),
+    };
+    progress.step(&format!("lab {name}: {stack}"));
     let lab = Lab::up(&config, &Supervision { command }, Lifetime::UntilDown, &progress)
         .map_err(failure)?;
     print::status(&lab, &lab.status().map_err(failure)?, format)
@@ -91,7 +96,24 @@ fn config(name: &str, up: UpArgs) -> anyhow::Result<LabConfig> {
     config.fence_delay_s = up.fence_delay.unwrap_or(config.fence_delay_s);
     config.etcd = !up.no_etcd;
     config.fence_agent = fence_agent(up.fence_agent)?;
+    if !up.minimal {
+        config.stack = Stack::Pair(PairStack { programs: programs()?, tls: up.tls });
+    }
     Ok(config)
+}
+
+/// The directory of this program, if the nodes' programs are there too.
+fn programs() -> anyhow::Result<PathBuf> {
+    let own = std::env::current_exe().context("finding this program's own file")?;
+    for name in ["dyad-node", "fence_dyad_redfish"] {
+        let program = own.with_file_name(name);
+        if !program.is_file() {
+            return Err(Failure::new(Exit::Usage, format!("there is no {}", program.display()))
+                .hint("build it: cargo build --package dyad-agent; or use --minimal")
+                .into());
+        }
+    }
+    Ok(own.parent().map(PathBuf::from).unwrap_or_default())
 }
 
 fn fence_agent(wanted: Option<FenceAgentArgument>) -> anyhow::Result<FenceAgent> {
