@@ -135,6 +135,24 @@ impl Action {
     }
 }
 
+impl Action {
+    /// Whether the next step of the two nodes is near: it is worth looking again in a moment instead of at the
+    /// next monitor.
+    pub fn next_is_soon(&self) -> bool {
+        match self {
+            Self::Wait { what, .. } => !matches!(what, Awaited::Fencing | Awaited::PeerOrDelay),
+            Self::StartPlain
+            | Self::Yield
+            | Self::AddPeerAsLearner
+            | Self::DropLearner { .. }
+            | Self::JoinAsLearner { .. }
+            | Self::PromoteLearner { .. }
+            | Self::Barrier { .. } => true,
+            _ => false,
+        }
+    }
+}
+
 /// What is waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "camelCase")]

@@ -49,6 +49,8 @@ pub enum Phase {
     FencingFailed,
     /// A resource was told about a change.
     Notify,
+    /// What a node decided.
+    Decision,
     /// A step of a take-over.
     TakeOver,
     /// A resource runs.
@@ -80,6 +82,7 @@ impl Phase {
             Self::FencingDone => "fencing done",
             Self::FencingFailed => "fencing FAILED",
             Self::Notify => "notify",
+            Self::Decision => "decision",
             Self::TakeOver => "take-over",
             Self::Started => "started",
             Self::Stopped => "stopped",

@@ -1,8 +1,9 @@
 //! One call of the resource agent: from Pacemaker's words to its exit code.
 
 use dyad_core::decision::Outcome as Word;
-use dyad_core::facts::{Operation, Request, Role};
+use dyad_core::facts::{Notification, Operation, Request, Role, When};
 
+use crate::follow;
 use crate::gather::words;
 use crate::node::{Error, Node, Outcome, is_retried};
 use crate::ocf::{Action, Environment, META_DATA, code, exit_code};
@@ -58,6 +59,11 @@ fn operate(request: &Request, environment: &Environment, place: Place) -> Answer
         Ok(node) => node,
         Err(error) => return Answer::failed(code::CONFIGURED, words(&error)),
     };
+    // Pacemaker waits for every answer to a notification of what is to come, in the middle of a take-over,
+    // and nothing follows from it: it proves nothing (R2), and what is true is told afterwards.
+    if let Operation::Notify(Notification { when: When::Pre, .. }) = request.operation {
+        return Answer::silent(code::SUCCESS);
+    }
     let lock = match node.lock() {
         Ok(lock) => lock,
         Err(error) => return without_lock(&node, request, &error),
@@ -67,12 +73,16 @@ fn operate(request: &Request, environment: &Environment, place: Place) -> Answer
     let answer = answer(request, &outcome);
     remember_role(&node, request, &answer, role);
     drop(lock);
+    let near = outcome.decision.action.next_is_soon() && outcome.gathered.facts.peer.present;
+    if near && outcome.news && role_now(&node).is_some_and(|role| role != Role::Stopped) {
+        follow::start();
+    }
     answer
 }
 
 /// R9: an operation that cannot get hold of the node in time is not a failure of etcd.
 fn without_lock(node: &Node, request: &Request, error: &Error) -> Answer {
-    let promoted = read_role(node) == Some(Role::Promoted);
+    let promoted = role_now(node) == Some(Role::Promoted);
     let code = match request.operation {
         Operation::Monitor if promoted => exit_code(Word::DegradedPromoted),
         Operation::Monitor | Operation::Notify(_) => code::SUCCESS,
@@ -84,10 +94,11 @@ fn without_lock(node: &Node, request: &Request, error: &Error) -> Answer {
 /// What the local instance is held for: what this agent last did of its own knowledge, else what Pacemaker
 /// says.
 fn role(node: &Node, environment: &Environment) -> Role {
-    read_role(node).or_else(|| environment.role(&node.own().name)).unwrap_or_default()
+    role_now(node).or_else(|| environment.role(&node.own().name)).unwrap_or_default()
 }
 
-fn read_role(node: &Node) -> Option<Role> {
+/// What this agent last did of its own knowledge.
+pub(crate) fn role_now(node: &Node) -> Option<Role> {
     record::read(&node.place.runtime.join("role.json")).ok().flatten()
 }
 
@@ -98,7 +109,7 @@ fn remember_role(node: &Node, request: &Request, answer: &Answer, last: Role) {
         Operation::Stop if answer.code == code::SUCCESS => Role::Stopped,
         _ => return,
     };
-    if role != last || read_role(node).is_none() {
+    if role != last || role_now(node).is_none() {
         let _ = record::write_volatile(&node.place.runtime.join("role.json"), &role);
     }
 }

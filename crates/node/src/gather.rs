@@ -86,6 +86,23 @@ impl Sources<'_> {
         self.combine(request, role, surroundings, disk, live)
     }
 
+    /// The look after an announcement (R2a), while the peer is not there.
+    ///
+    /// What can change the decision is the peer coming back, and that is a new membership of Corosync: then,
+    /// and if the peer was there all the time, there is no short cut and everything is gathered anew.
+    pub fn look_again(&self, before: &Gathered) -> Option<Gathered> {
+        let seen = corosync::membership().ok()?;
+        let unchanged = before.facts.ring == RingId::from(seen.ring.as_str());
+        if before.facts.peer.present || !unchanged || !seen.quorate {
+            return None;
+        }
+        let mut again = before.clone();
+        again.facts.marks = self.memory.marks().ok()?;
+        again.facts.published = self.memory.published();
+        again.facts.eligibility = self.memory.eligibility();
+        Some(again)
+    }
+
     fn combine(
         &self,
         request: Request,
@@ -145,6 +162,9 @@ impl Sources<'_> {
         let startup = startup.map_or_else(|_| None, |answer| known(answer, &mut troubles));
         let statements = statements.map_or_else(|_| None, |answer| known(answer, &mut troubles));
         let cluster = known(cluster, &mut troubles);
+        if let Some(statements) = &statements {
+            self.check_published(statements);
+        }
         let peer_statement = statements
             .unwrap_or_default()
             .into_iter()
@@ -156,6 +176,16 @@ impl Sources<'_> {
             startup_fencing: startup.unwrap_or(false),
             peer_statement,
             troubles,
+        }
+    }
+
+    /// What was published counts only as long as Pacemaker still knows it: its daemon may have been restarted.
+    fn check_published(&self, statements: &[(NodeName, String)]) {
+        let Some(remembered) = self.memory.published() else { return };
+        let own = statements.iter().find(|(node, _)| *node == self.own.name);
+        let standing = own.and_then(|(_, text)| serde_json::from_str::<Statement>(text).ok());
+        if standing != Some(remembered) {
+            self.memory.forget_published();
         }
     }
 

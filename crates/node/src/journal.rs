@@ -6,6 +6,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 
+use dyad_core::facts::{Notification, Operation};
 use dyad_core::{Decision, Facts};
 use serde::{Deserialize, Serialize};
 
@@ -115,10 +116,20 @@ fn line(facts: &Facts, decision: &Decision, failure: Option<&str>) -> String {
         .and_then(|value| value.get("action").and_then(|name| name.as_str().map(str::to_owned)))
         .unwrap_or_default();
     let failure = failure.map(|failure| format!("; FAILED: {failure}")).unwrap_or_default();
-    format!(
-        "{:?}: {action} ({}): {}{failure}",
-        facts.request.operation, decision.rule, decision.because
-    )
+    let operation = operation(facts.request.operation);
+    format!("{operation}: {action} ({}): {}{failure}", decision.rule, decision.because)
+}
+
+/// An operation in words.
+fn operation(operation: Operation) -> String {
+    match operation {
+        Operation::Notify(Notification { when, of }) => {
+            format!("{when:?}-{of:?}").to_lowercase()
+        }
+        Operation::Confirm { .. } => "confirm".to_owned(),
+        Operation::GiveUp => "give up".to_owned(),
+        other => format!("{other:?}").to_lowercase(),
+    }
 }
 
 /// Says one line to the system log.

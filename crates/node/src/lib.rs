@@ -10,6 +10,7 @@ pub mod boot;
 pub mod corosync;
 pub mod create;
 pub mod etcd;
+pub mod follow;
 pub mod gather;
 pub mod journal;
 pub mod lone;

@@ -97,6 +97,12 @@ impl Memory {
         record::write_volatile(&self.volatile("published.json"), statement)
     }
 
+    /// Forgets what was published: it has to be said again.
+    pub fn forget_published(&self) {
+        // One that stays is said once less often than it should be; the next look tries again.
+        let _ = record::remove_durable(&self.volatile("published.json"));
+    }
+
     /// The promotion score that was set last in this boot, so that it is not written again.
     pub fn promotion_score(&self) -> Option<u32> {
         record::read(&self.volatile("promotion-score.json")).ok().flatten()

@@ -88,6 +88,8 @@ pub struct Outcome {
     pub gathered: Gathered,
     /// What failed, if its action did.
     pub failure: Option<String>,
+    /// It differs from the decision before.
+    pub news: bool,
 }
 
 impl Node {
@@ -166,7 +168,11 @@ impl Node {
 
     /// Gathers facts, without doing anything.
     pub fn look(&self, request: Request, role: Role) -> Gathered {
-        let sources = Sources {
+        self.sources().gather(request, role)
+    }
+
+    fn sources(&self) -> Sources<'_> {
+        Sources {
             pair: &self.pair,
             own: self.own(),
             peer: self.peer(),
@@ -174,32 +180,37 @@ impl Node {
             runner: self.runner.as_ref(),
             client: &self.client,
             boot: &self.boot,
-        };
-        sources.gather(request, role)
+        }
     }
 
     /// One operation: look, decide, do the one thing, publish; again where the action says so.
     pub fn operate(&self, request: &Request, role: Role) -> Outcome {
-        let mut outcome = self.step(request, role);
+        let mut outcome = self.step(self.look(request.clone(), role));
         for _ in 1..DECISIONS_MAX {
             if outcome.failure.is_some() || !outcome.decision.action.decide_again() {
                 break;
             }
-            outcome = self.step(request, role);
+            let again = match outcome.decision.action {
+                Action::AnnounceTakeOver { .. } => self.sources().look_again(&outcome.gathered),
+                _ => None,
+            };
+            let news = outcome.news;
+            outcome = self.step(again.unwrap_or_else(|| self.look(request.clone(), role)));
+            outcome.news |= news;
         }
         outcome
     }
 
-    fn step(&self, request: &Request, role: Role) -> Outcome {
-        let gathered = self.look(request.clone(), role);
+    fn step(&self, gathered: Gathered) -> Outcome {
         let decision = dyad_core::decide(&gathered.facts);
         let failure =
             act::perform(self, &gathered, &decision.action).err().map(|error| words(&*error));
-        if self.is_news(&decision, failure.as_deref()) {
+        let news = self.is_news(&decision, failure.as_deref());
+        if news {
             let facts = &gathered.facts;
             self.journal.write(facts, &decision, failure.as_deref(), &gathered.troubles);
         }
-        Outcome { decision, gathered, failure }
+        Outcome { decision, gathered, failure, news }
     }
 
     /// Whether a decision differs from the last one that was written down: a monitor that finds nothing to

@@ -118,8 +118,10 @@ fn add_units(bundle: &mut Bundle, pair: &Pair) {
     for (name, text) in units::all(pair) {
         bundle.public(directory.join(name), text);
     }
-    let wants = directory.join("multi-user.target.wants").join(units::SETUP_UNIT);
-    bundle.link(wants, format!("../{}", units::SETUP_UNIT));
+    for unit in [units::SETUP_UNIT, units::LONE_BOOT_UNIT] {
+        let wants = directory.join("multi-user.target.wants").join(unit);
+        bundle.link(wants, format!("../{unit}"));
+    }
     bundle.link("/usr/lib/ocf/resource.d/dyad/etcd", format!("{AGENTS}/dyad-node"));
     bundle.link("/usr/sbin/fence_dyad_redfish", format!("{AGENTS}/fence_dyad_redfish"));
 }

@@ -5,6 +5,9 @@ use dyad_cluster::pair::{Pair, Runner};
 /// The unit that makes the node one of a pair.
 pub(crate) const SETUP_UNIT: &str = "dyad-setup.service";
 
+/// The unit that boots a node whose peer is off (R5).
+pub(crate) const LONE_BOOT_UNIT: &str = "dyad-lone-boot.service";
+
 /// The slice that etcd runs in, `/sys/fs/cgroup/dyad.slice`.
 ///
 /// No default dependencies, for the slice as for etcd: they would queue a stop of both at shutdown, beside
@@ -64,6 +67,38 @@ Wants=network-online.target
 After=network-online.target
 ";
 
+/// Proves the peer off where there is no quorum since the boot, and ends when there is.
+const LONE_BOOT: &str = "\
+# Made by `dyad render`.
+[Unit]
+Description=Boot without the peer, if it is proven off
+Documentation=man:dyad(1)
+ConditionPathExists=/etc/dyad/pair.json
+Wants=corosync.service pacemaker.service
+After=corosync.service pacemaker.service
+
+[Service]
+Type=exec
+ExecStart=/usr/libexec/dyad/dyad-node lone-boot
+Restart=on-failure
+RestartSec=2s
+
+[Install]
+WantedBy=multi-user.target
+";
+
+/// Looks often while a node joins.
+const FOLLOW: &str = "\
+# Made by `dyad render`.
+[Unit]
+Description=Bring the two copies of the data together (started by the resource agent)
+Documentation=man:dyad(1)
+
+[Service]
+Type=exec
+ExecStart=/usr/libexec/dyad/dyad-node follow
+";
+
 fn setup(bundle: Option<&str>) -> String {
     let (condition, argument) = match bundle {
         None => ("/etc/dyad/pair.json".to_owned(), String::new()),
@@ -96,6 +131,8 @@ pub(crate) fn all(pair: &Pair) -> Vec<(&'static str, String)> {
     let mut units = vec![
         (SETUP_UNIT, setup(None)),
         ("corosync.service.d/10-dyad.conf", COROSYNC_DROP_IN.to_owned()),
+        (LONE_BOOT_UNIT, LONE_BOOT.to_owned()),
+        ("dyad-follow.service", FOLLOW.to_owned()),
     ];
     // A container is run by podman itself; the agent starts and stops it.
     if pair.etcd.runner == Runner::Systemd {

@@ -14,7 +14,10 @@ pub(super) fn recognise(config: &LabConfig, message: &Message) -> Option<(Phase,
         "systemd" if text.starts_with("Startup finished in") => {
             Some((Phase::Booted, String::new()))
         }
-        program if program.starts_with("dyad") => Some((Phase::TakeOver, text.to_owned())),
+        "dyad" => Some(match text.strip_prefix("take-over: ") {
+            Some(step) => (Phase::TakeOver, step.to_owned()),
+            None => (Phase::Decision, text.to_owned()),
+        }),
         _ => None,
     }
 }

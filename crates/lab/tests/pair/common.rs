@@ -1,0 +1,274 @@
+//! A pair for a scenario: from the pool or new, with what scenarios ask of it.
+
+use std::ops::Deref;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use dyad_lab::config::{PairStack, Stack};
+use dyad_lab::progress::ToStderr;
+use dyad_lab::protocol::{PowerAction, Request};
+use dyad_lab::timeline::{Phase, Timeline};
+use dyad_lab::{Lab, LabConfig, Lifetime, Supervision};
+use serde_json::Value;
+
+use crate::clients::Clients;
+
+/// How long anything may take that ends with a pair that is whole: a boot, fencing, a join.
+pub(crate) const RECOVERY: Duration = Duration::from_secs(150);
+/// How long one command in a node may take.
+const COMMAND: Duration = Duration::from_secs(30);
+
+/// The pair that the last scenario left.
+static POOL: Mutex<Option<Lab>> = Mutex::new(None);
+
+/// A pair that is whole at the start.
+pub(crate) struct Pair {
+    lab: Option<Lab>,
+}
+
+/// The programs of the nodes, built beside this test.
+pub(crate) fn programs() -> std::path::PathBuf {
+    let programs = std::env::var_os("DYAD_PROGRAMS").expect("scripts/lab-test says where they are");
+    programs.into()
+}
+
+/// A pair as most scenarios want it.
+pub(crate) fn config() -> LabConfig {
+    let mut config = LabConfig::named(&format!("pair-{}", std::process::id()));
+    config.stack = Stack::Pair(PairStack { programs: programs(), tls: false });
+    config
+}
+
+impl Pair {
+    /// The usual pair.
+    pub(crate) fn usual() -> Self {
+        Self::of(&config())
+    }
+
+    /// A pair of this kind: the one that the last scenario left, if it fits, else a new one.
+    pub(crate) fn of(config: &LabConfig) -> Self {
+        let pooled = POOL.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let lab = pooled.filter(|lab| lab.config() == config).unwrap_or_else(|| {
+            let command = vec![env!("CARGO_BIN_EXE_dyad-lab-supervisor").into()];
+            let supervision = Supervision { command };
+            Lab::up(config, &supervision, Lifetime::OfCaller, &ToStderr::default())
+                .unwrap_or_else(|error| panic!("{}", dyad_lab::error::chain(&error)))
+        });
+        let pair = Self { lab: Some(lab) };
+        pair.wait_protected();
+        pair
+    }
+
+    /// Clients that write and read through both nodes from now on.
+    pub(crate) fn clients(&self) -> Clients {
+        Clients::start(self)
+    }
+
+    /// Waits until a condition holds; what is missing at the end fails the scenario.
+    #[track_caller]
+    pub(crate) fn wait(&self, what: &str, missing: impl FnMut() -> Option<String>) {
+        if let Err(error) = self.wait_until(what, RECOVERY, missing) {
+            panic!("{error}");
+        }
+    }
+
+    /// Waits until either node may fail: both vote, and both have passed the barrier in this boot.
+    #[track_caller]
+    pub(crate) fn wait_protected(&self) {
+        self.wait("the pair to be protected", || {
+            let names = self.names();
+            names.iter().find_map(|name| self.missing_of_pair(name)).or_else(|| {
+                let unfit = names.iter().find(|name| {
+                    let finished = self.exec(name, &["test", "-e", "/run/dyad/eligible.json"], COMMAND);
+                    !finished.is_ok_and(|finished| finished.success())
+                });
+                unfit.map(|name| format!("{name} has not passed the barrier"))
+            })
+        });
+    }
+
+    /// Both nodes' names.
+    pub(crate) fn names(&self) -> [&str; 2] {
+        [&self.config().nodes[0].name, &self.config().nodes[1].name].map(String::as_str)
+    }
+
+    /// The other node.
+    pub(crate) fn peer_of(&self, node: &str) -> &str {
+        let [first, second] = self.names();
+        if node == first { second } else { first }
+    }
+
+    /// Runs a command in a node that must succeed, and gives what it wrote.
+    #[track_caller]
+    pub(crate) fn run(&self, node: &str, command: &[&str]) -> String {
+        let finished = self.exec(node, command, COMMAND).unwrap();
+        assert!(finished.success(), "{command:?} on {node}: {finished:?}");
+        finished.stdout
+    }
+
+    /// Runs `etcdctl` in a node; gives nothing if it fails.
+    pub(crate) fn etcdctl(&self, node: &str, arguments: &[&str]) -> Option<String> {
+        let position = self.config().position(node).unwrap();
+        let address = self.config().nodes[position].link1;
+        let host = if address.is_ipv6() { format!("[{address}]") } else { address.to_string() };
+        let Stack::Pair(stack) = &self.config().stack else { panic!("not a pair") };
+        let scheme = if stack.tls { "https" } else { "http" };
+        let endpoint = format!("--endpoints={scheme}://{host}:2379");
+        let mut command = vec!["env", "ETCDCTL_API=3", "etcdctl", &endpoint, "--command-timeout=3s"];
+        if stack.tls {
+            command.extend([
+                "--cacert=/etc/dyad/pki/ca.crt",
+                "--cert=/etc/dyad/pki/client.crt",
+                "--key=/etc/dyad/pki/client.key",
+            ]);
+        }
+        command.extend(arguments);
+        let finished = self.exec(node, &command, COMMAND).ok()?;
+        finished.success().then_some(finished.stdout)
+    }
+
+    /// What etcd on a node says of itself.
+    pub(crate) fn etcd_status(&self, node: &str) -> Option<Value> {
+        let text = self.etcdctl(node, &["endpoint", "status", "--write-out=json"])?;
+        let list: Value = serde_json::from_str(&text).ok()?;
+        Some(list[0]["Status"].clone())
+    }
+
+    /// Makes this node's etcd the leader.
+    pub(crate) fn lead(&self, node: &str) {
+        self.wait(&format!("{node} to lead"), || {
+            let Some(status) = self.etcd_status(node) else { return Some("no answer".into()) };
+            let own = status["header"]["member_id"].as_u64()?;
+            if status["leader"].as_u64() == Some(own) {
+                return None;
+            }
+            self.etcdctl(self.peer_of(node), &["move-leader", &format!("{own:x}")]);
+            Some("the other one leads".into())
+        });
+    }
+
+    /// The ids of the members, as a node's etcd knows them.
+    pub(crate) fn members(&self, node: &str) -> Vec<String> {
+        let text = self.etcdctl(node, &["member", "list"]).unwrap_or_default();
+        let ids = text.lines().filter_map(|line| line.split(',').next());
+        let mut ids: Vec<String> = ids.map(str::to_owned).collect();
+        ids.sort();
+        ids
+    }
+
+    /// Waits until a node's etcd accepts a write.
+    #[track_caller]
+    pub(crate) fn wait_writable(&self, node: &str) {
+        self.wait(&format!("writes through {node}"), || {
+            self.etcdctl(node, &["put", "scenario", "writable"])
+                .is_none()
+                .then(|| "no write is accepted".into())
+        });
+    }
+
+    /// Whether a node's etcd accepts a write now.
+    pub(crate) fn is_writable(&self, node: &str) -> bool {
+        self.etcdctl(node, &["put", "scenario", "writable"]).is_some()
+    }
+
+    /// The decisions of a node, oldest first; readable whether it runs or not.
+    pub(crate) fn decisions(&self, node: &str) -> Vec<Value> {
+        let path = self.place().node(node).join("upper/var/log/dyad/decisions.jsonl");
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+    }
+
+    /// Waits until a node has decided on this action by this rule, after the first `seen` decisions.
+    #[track_caller]
+    pub(crate) fn wait_decision(&self, node: &str, seen: usize, action: &str, rule: &str) -> Value {
+        let mut found = None;
+        self.wait(&format!("{node} to decide {action} by {rule}"), || {
+            found = self.decision(node, seen, action, rule);
+            found.is_none().then(|| {
+                let last = self.decisions(node).pop().unwrap_or_default();
+                format!("its last decision: {}", last["decision"])
+            })
+        });
+        found.unwrap()
+    }
+
+    /// The first decision on this action by this rule, after the first `seen` decisions.
+    pub(crate) fn decision(&self, node: &str, seen: usize, action: &str, rule: &str) -> Option<Value> {
+        let decisions = self.decisions(node).into_iter().skip(seen);
+        decisions.into_iter().find(|entry| {
+            entry["decision"]["action"] == action
+                && entry["decision"]["rule"].as_str().is_some_and(|found| found.starts_with(rule))
+        })
+    }
+
+    /// How many decisions a node has written down.
+    pub(crate) fn seen(&self, node: &str) -> usize {
+        self.decisions(node).len()
+    }
+
+    /// Waits until a step of a kind has happened since the last fault, and gives the timeline.
+    #[track_caller]
+    pub(crate) fn wait_for(&self, phase: Phase, text: &str) -> Timeline {
+        let mut timeline = None;
+        self.wait(&format!("{}: {text}", phase.name()), || {
+            timeline = Some(self.timeline(false).unwrap());
+            let steps = &timeline.as_ref()?.entries;
+            let found = steps.iter().any(|step| step.phase == phase && step.text.contains(text));
+            (!found).then(|| "it is not in the timeline".into())
+        });
+        timeline.unwrap()
+    }
+
+    /// Nodes that have lost their power since the last fault.
+    pub(crate) fn powered_off(&self) -> Vec<String> {
+        let timeline = self.timeline(false).unwrap();
+        let off = timeline.entries.iter().filter(|step| step.phase == Phase::PowerOff);
+        off.map(|step| step.place.clone()).collect()
+    }
+
+    /// Pulls a node's plug.
+    pub(crate) fn pull_plug(&self, node: &str) {
+        self.power(node, PowerAction::Off).unwrap();
+    }
+
+    /// Gives a node power.
+    pub(crate) fn power_on(&self, node: &str) {
+        self.power(node, PowerAction::On).unwrap();
+    }
+
+    /// Does one thing to the lab.
+    #[track_caller]
+    pub(crate) fn ask(&self, request: &Request) {
+        self.request(request).unwrap();
+    }
+}
+
+impl Deref for Pair {
+    type Target = Lab;
+
+    fn deref(&self) -> &Lab {
+        self.lab.as_ref().unwrap()
+    }
+}
+
+impl Drop for Pair {
+    /// A pair that is whole is left to the next scenario. One that failed tells what happened, and ends.
+    fn drop(&mut self) {
+        let Some(lab) = self.lab.take() else { return };
+        if let Ok(timeline) = lab.timeline(false) {
+            eprintln!("{}", timeline.table());
+        }
+        if std::thread::panicking() {
+            for node in &lab.config().nodes {
+                let journal = lab.place().node(&node.name).join("upper/var/log/dyad/decisions.jsonl");
+                let text = std::fs::read_to_string(journal).unwrap_or_default();
+                for line in text.lines().rev().take(12).collect::<Vec<_>>().into_iter().rev() {
+                    let entry: Value = serde_json::from_str(line).unwrap_or_default();
+                    eprintln!("{}: {} {}", node.name, entry["decision"], entry["failure"]);
+                }
+            }
+            return;
+        }
+        *POOL.lock().unwrap_or_else(PoisonError::into_inner) = Some(lab);
+    }
+}

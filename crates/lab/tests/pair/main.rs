@@ -1,0 +1,14 @@
+//! A pair as Dyad makes it, in the lab: real nodes, real power, clients that write throughout, and a judge.
+//!
+//! Starting a pair takes half a minute, so scenarios that want the same pair share one: each begins and ends
+//! with a pair that is whole. A scenario that fails takes its pair with it.
+
+mod clients;
+mod common;
+mod etcd;
+mod network;
+mod node_failure;
+mod stops;
+mod two_failures;
+mod units;
+mod variants;

@@ -1,0 +1,55 @@
+//! The steps of a join follow each other at once, not at the pace of Pacemaker's monitor.
+//!
+//! Coming back takes a handful of steps on both nodes, each decided from what the other has published. Left to
+//! monitors alone each would wait for the next one, seconds later, and all that time the pair is not
+//! protected. This loop asks the same question as the monitor, more often, for as long as there is progress.
+//! It is a unit of its own: a monitor that stayed would hold up the notification that a take-over waits for.
+
+use std::time::{Duration, Instant};
+
+use dyad_core::facts::{Operation, Request, Role};
+
+use crate::agent::role_now;
+use crate::journal;
+use crate::node::{Error, Node};
+
+/// The unit that runs the loop.
+pub const UNIT: &str = "dyad-follow.service";
+/// The first pause between two looks.
+const PAUSE_MIN: Duration = Duration::from_millis(150);
+/// Without progress the pause grows up to the monitor's interval; then the monitor is enough.
+const PAUSE_MAX: Duration = Duration::from_secs(3);
+/// However much there is to copy: the next monitor starts the loop anew.
+const LIMIT: Duration = Duration::from_mins(10);
+
+/// Looks until no next step is near, or nothing has changed for a while.
+pub fn watch(node: &Node) -> Result<(), Error> {
+    let request = Request { operation: Operation::Monitor, ..Request::default() };
+    let start = Instant::now();
+    let mut pause = PAUSE_MIN;
+    while start.elapsed() < LIMIT && pause < PAUSE_MAX {
+        std::thread::sleep(pause);
+        let lock = node.lock()?;
+        // Pacemaker may have stopped the resource meanwhile: then nothing is due.
+        let role = role_now(node).unwrap_or(Role::Stopped);
+        if role == Role::Stopped {
+            return Ok(());
+        }
+        let outcome = node.operate(&request, role);
+        drop(lock);
+        if !outcome.decision.action.next_is_soon() || !outcome.gathered.facts.peer.present {
+            return Ok(());
+        }
+        pause = if outcome.news { PAUSE_MIN } else { pause.mul_f64(1.25) };
+    }
+    Ok(())
+}
+
+/// Starts the loop, if it does not run. That it cannot be started only makes the join slower.
+pub(crate) fn start() {
+    let arguments = ["start", "--no-block", UNIT];
+    let mut systemctl = dyad_program::command("systemctl", arguments);
+    if let Err(error) = dyad_program::output(&mut systemctl, "", Duration::from_secs(5)) {
+        journal::warn(&format!("cannot start {UNIT}: {}", crate::gather::words(&error)));
+    }
+}
