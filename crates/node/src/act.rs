@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use dyad_cluster::pair::Node as PairNode;
+use dyad_core::dataset::Class;
 use dyad_core::decision::Action;
 use dyad_core::facts::{
     Confirmation, Eligibility, EligibleBy, EtcdState, Facts, LogPosition, Memory as PeerMemory,
@@ -193,7 +194,10 @@ fn join(node: &Node, facts: &Facts, member: MemberId) -> Result<(), Failure> {
         return Err(format!("{} does not list {member} as a learner", node.peer().name).into());
     }
     node.runner.stop()?;
-    aside::move_aside(&node.pair.etcd.data_dir, node.memory.beside(), facts.dataset.member_id)?;
+    // A node that had gone on alone and now joins was told to by a person (R6).
+    let diverged = facts.dataset.class == Class::Alone || facts.marks.take_over.is_some();
+    let data_dir = &node.pair.etcd.data_dir;
+    aside::move_aside(data_dir, node.memory.beside(), facts.dataset.member_id, diverged)?;
     // The marks were about the dataset that is now aside.
     node.memory.clear_take_over()?;
     node.memory.clear_yield()?;
@@ -245,7 +249,7 @@ fn barrier(node: &Node, facts: &Facts, with: MemberId) -> Result<(), Failure> {
         node.memory.remember_peer(PeerMemory { member: with, last })?;
     }
     let keep = usize::try_from(node.pair.etcd.keep_copies).unwrap_or(usize::MAX);
-    aside::prune(node.memory.beside(), keep)?;
+    aside::prune(&node.pair.etcd.data_dir, node.memory.beside(), keep)?;
     let mut facts = facts.clone();
     facts.marks.take_over = None;
     facts.eligibility = node.memory.eligibility();

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use dyad_core::ids::MemberId;
@@ -16,9 +17,17 @@ pub struct Copy {
     pub number: u64,
     /// Whose it was.
     pub member: String,
+    /// It holds writes of its own, made alone while the peer went on too (R6): only a person deletes it.
+    pub diverged: bool,
     /// Where it is.
     pub path: PathBuf,
 }
+
+/// The end of the name of a diverged copy.
+const DIVERGED: &str = "-diverged";
+
+/// Room that a join leaves free: etcd must not stop for want of space as soon as it serves.
+const SPARE_BYTES: u64 = 64 << 20;
 
 /// Moves the whole member directory (WAL included) aside, within the same file system, and returns when
 /// that is on the disk. Without one there is nothing to move. A crash in between leaves it in one place.
@@ -26,6 +35,7 @@ pub fn move_aside(
     data_dir: &Path,
     beside: &BesideData,
     member: Option<MemberId>,
+    diverged: bool,
 ) -> Result<Option<PathBuf>, Error> {
     let from = data_dir.join("member");
     if !exists(&from)? {
@@ -33,7 +43,8 @@ pub fn move_aside(
     }
     let number = list(beside)?.last().map_or(1, |copy| copy.number + 1);
     let name = member.map_or_else(|| "unknown".to_owned(), |member| member.to_string());
-    let to = beside.aside().join(format!("{number:06}-{name}"));
+    let end = if diverged { DIVERGED } else { "" };
+    let to = beside.aside().join(format!("{number:06}-{name}{end}"));
     record::create_directory(&beside.aside())?;
     fs::rename(&from, &to).map_err(|source| Error::Io {
         step: "move aside",
@@ -61,7 +72,8 @@ pub fn list(beside: &BesideData) -> Result<Vec<Copy>, Error> {
             let (number, member) = name.split_once('-')?;
             Some(Copy {
                 number: number.parse().ok()?,
-                member: member.to_owned(),
+                diverged: member.ends_with(DIVERGED),
+                member: member.trim_end_matches(DIVERGED).to_owned(),
                 path: entry.path(),
             })
         })
@@ -70,18 +82,48 @@ pub fn list(beside: &BesideData) -> Result<Vec<Copy>, Error> {
     Ok(copies)
 }
 
-/// Deletes the oldest copies beyond the last `keep`. Only after the barrier: then two newer ones vote.
-pub fn prune(beside: &BesideData, keep: usize) -> Result<(), Error> {
-    let copies = list(beside)?;
-    let surplus = copies.len().saturating_sub(keep);
-    for copy in &copies[..surplus] {
+/// Deletes the oldest copies beyond the last `keep`, and more of them while there is no room for one more
+/// join: copies that fill the disk would keep the node from ever being a replica again. Only after the
+/// barrier: then two newer ones vote.
+pub fn prune(data_dir: &Path, beside: &BesideData, keep: usize) -> Result<(), Error> {
+    let mut copies = list(beside)?;
+    copies.retain(|copy| !copy.diverged);
+    let mut remaining = copies.len();
+    for copy in &copies {
+        if remaining <= keep && has_room(data_dir)? {
+            break;
+        }
         fs::remove_dir_all(&copy.path).map_err(|source| Error::Io {
             step: "prune",
             path: copy.path.clone(),
             source,
         })?;
+        remaining -= 1;
     }
     Ok(())
+}
+
+/// Whether a whole new dataset fits beside the present one, with something to spare.
+fn has_room(data_dir: &Path) -> Result<bool, Error> {
+    let stat = nix::sys::statvfs::statvfs(data_dir).map_err(|error| Error::Io {
+        step: "look at",
+        path: data_dir.to_owned(),
+        source: error.into(),
+    })?;
+    let free = stat.blocks_available() * stat.fragment_size();
+    Ok(free >= allocated(&data_dir.join("member")) / 4 * 5 + SPARE_BYTES)
+}
+
+/// What a directory takes on the disk. A file that goes away meanwhile takes nothing.
+fn allocated(path: &Path) -> u64 {
+    let entries = fs::read_dir(path).into_iter().flatten().flatten();
+    entries
+        .map(|entry| match entry.metadata() {
+            Ok(metadata) if metadata.is_dir() => allocated(&entry.path()),
+            Ok(metadata) => metadata.blocks() * 512,
+            Err(_) => 0,
+        })
+        .sum()
 }
 
 fn exists(path: &Path) -> Result<bool, Error> {
@@ -108,11 +150,11 @@ mod tests {
     #[test]
     fn the_whole_dataset_moves() {
         let (directory, beside) = data_dir_with("one");
-        let to = move_aside(directory.path(), &beside, Some(MemberId(0xab))).unwrap().unwrap();
+        let to = move_aside(directory.path(), &beside, Some(MemberId(0xab)), false).unwrap().unwrap();
         assert!(to.ends_with("000001-ab"));
         assert_eq!(fs::read_to_string(to.join("wal/0.wal")).unwrap(), "one");
         assert!(!directory.path().join("member").exists());
-        assert_eq!(move_aside(directory.path(), &beside, None).unwrap(), None);
+        assert_eq!(move_aside(directory.path(), &beside, None, false).unwrap(), None);
     }
 
     /// Copies never overwrite each other, also after older ones were pruned; pruning keeps the newest.
@@ -120,15 +162,40 @@ mod tests {
     fn copies_are_numbered_and_pruned_oldest_first() {
         let (directory, beside) = data_dir_with("1");
         for round in 2..=5 {
-            move_aside(directory.path(), &beside, None).unwrap().unwrap();
+            move_aside(directory.path(), &beside, None, false).unwrap().unwrap();
             fill(directory.path(), &round.to_string());
         }
-        prune(&beside, 2).unwrap();
+        prune(directory.path(), &beside, 2).unwrap();
         let numbers: Vec<_> = list(&beside).unwrap().iter().map(|copy| copy.number).collect();
         assert_eq!(numbers, [3, 4]);
-        move_aside(directory.path(), &beside, None).unwrap().unwrap();
+        move_aside(directory.path(), &beside, None, false).unwrap().unwrap();
         let last = list(&beside).unwrap().pop().unwrap();
         assert_eq!(last.number, 5);
         assert_eq!(fs::read_to_string(last.path.join("wal/0.wal")).unwrap(), "5");
+    }
+
+    /// A copy with writes of its own is never pruned: a person chose between two histories, and may be wrong.
+    #[test]
+    fn a_diverged_copy_stays() {
+        let (directory, beside) = data_dir_with("mine");
+        move_aside(directory.path(), &beside, Some(MemberId(0xab)), true).unwrap().unwrap();
+        for _ in 0..3 {
+            fill(directory.path(), "old");
+            move_aside(directory.path(), &beside, None, false).unwrap().unwrap();
+        }
+        prune(directory.path(), &beside, 1).unwrap();
+        let copies = list(&beside).unwrap();
+        let kept: Vec<_> = copies.iter().map(|copy| (copy.number, copy.diverged)).collect();
+        assert_eq!(kept, [(1, true), (4, false)]);
+        assert_eq!(copies[0].member, "ab");
+    }
+
+    /// What is deleted for want of room is the oldest copy, and the live data are never among it.
+    #[test]
+    fn what_a_directory_takes_is_counted() {
+        let (directory, _) = data_dir_with("x");
+        let size = allocated(directory.path());
+        assert!(size > 0 && size < 1 << 20, "{size}");
+        assert_eq!(allocated(&directory.path().join("nowhere")), 0);
     }
 }

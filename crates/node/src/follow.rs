@@ -5,6 +5,7 @@
 //! protected. This loop asks the same question as the monitor, more often, for as long as there is progress.
 //! It is a unit of its own: a monitor that stayed would hold up the notification that a take-over waits for.
 
+use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use dyad_core::facts::{Operation, Request, Role};
@@ -27,6 +28,7 @@ pub fn watch(node: &Node) -> Result<(), Error> {
     let request = Request { operation: Operation::Monitor, ..Request::default() };
     let start = Instant::now();
     let mut pause = PAUSE_MIN;
+    let mut seen = HashSet::new();
     while start.elapsed() < LIMIT && pause < PAUSE_MAX {
         std::thread::sleep(pause);
         let lock = node.lock()?;
@@ -40,7 +42,9 @@ pub fn watch(node: &Node) -> Result<(), Error> {
         if !outcome.decision.action.next_is_soon() || !outcome.gathered.facts.peer.present {
             return Ok(());
         }
-        pause = if outcome.news { PAUSE_MIN } else { pause.mul_f64(1.25) };
+        // An etcd that starts and crashes by turns is no progress.
+        let is_new = seen.insert(outcome.decision.action.clone());
+        pause = if is_new { PAUSE_MIN } else { pause.mul_f64(1.25) };
     }
     Ok(())
 }
