@@ -167,6 +167,8 @@ pub enum Awaited {
     PeerToYield,
     /// The peer's etcd.
     PeerEtcd,
+    /// The connection between both etcds: it is cut, so that they make it anew, by another link if need be.
+    PeerConnection,
     /// The learner, which has to catch up.
     Learner,
     /// Fencing of the peer.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use dyad_cluster::pair::Node as PairNode;
 use dyad_core::dataset::Class;
-use dyad_core::decision::Action;
+use dyad_core::decision::{Action, Awaited};
 use dyad_core::facts::{
     Confirmation, Eligibility, EligibleBy, EtcdState, Facts, LogPosition, Memory as PeerMemory,
     TakeOverMark, YieldMark,
@@ -17,7 +17,7 @@ use etcd_peer::client::{Deadline, Members, Reason};
 use crate::etcd::{Endpoints, environment, is_pair_of};
 use crate::gather::{Gathered, words};
 use crate::node::Node;
-use crate::{aside, corosync, journal, pacemaker, power, record, vote};
+use crate::{aside, connections, corosync, journal, pacemaker, power, record, vote};
 
 /// An error of any of the parts.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -35,6 +35,10 @@ const PROMOTION_SCORE: u32 = 100;
 pub fn perform(node: &Node, gathered: &Gathered, action: &Action) -> Result<(), Failure> {
     let facts = &gathered.facts;
     match action {
+        Action::Wait { what: Awaited::PeerConnection, .. } => {
+            connections::renew(node, facts.etcd.leaderless_ms);
+            node.publish(facts)
+        }
         Action::Nothing
         | Action::Wait { .. }
         | Action::StayInert { .. }

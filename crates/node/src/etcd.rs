@@ -16,6 +16,8 @@ use crate::runner::{self, Runner};
 const LOOK_LIMIT: Duration = Duration::from_millis(1_500);
 /// The peer's etcd is asked for a learner's progress only; it may be away.
 const PEER_LIMIT: Duration = Duration::from_millis(500);
+/// A link that works takes a connection at once.
+const LINK_LIMIT: Duration = Duration::from_millis(300);
 /// etcd itself promotes a learner that holds nine tenths of the leader's log.
 const CAUGHT_UP_PERCENT: u64 = 90;
 
@@ -38,6 +40,20 @@ impl<'a> Endpoints<'a> {
     pub fn client(&self, node: &Node) -> String {
         let address = node.addresses.first().copied().unwrap_or(IpAddr::from([127, 0, 0, 1]));
         format!("{}://{}", self.scheme(), SocketAddr::new(address, self.pair.etcd.client_port))
+    }
+
+    /// A client of a node's etcd, by the first link that takes a connection; by the first one if none does,
+    /// so that the error is its own.
+    pub fn reachable(&self, node: &Node) -> Result<Client, Error> {
+        let port = self.pair.etcd.client_port;
+        let sockets = node.addresses.iter().map(|address| SocketAddr::new(*address, port));
+        let mut answering =
+            sockets.filter(|socket| TcpStream::connect_timeout(socket, LINK_LIMIT).is_ok());
+        let url = match answering.next() {
+            Some(socket) => format!("{}://{socket}", self.scheme()),
+            None => self.client(node),
+        };
+        Client::new(&url, self.client_tls().as_ref())
     }
 
     /// Where a node's peer connects: one URL for each link.
@@ -212,9 +228,7 @@ fn live_members(
 }
 
 fn ask_peer(pair: &Pair, node: &Node) -> Result<Status, Error> {
-    let endpoints = Endpoints::new(pair);
-    let client = Client::new(&endpoints.client(node), endpoints.client_tls().as_ref())?;
-    client.status(Deadline::after(PEER_LIMIT))
+    Endpoints::new(pair).reachable(node)?.status(Deadline::after(PEER_LIMIT))
 }
 
 /// Whether a live membership is exactly these two voters.

@@ -137,7 +137,7 @@ impl Node {
 
     /// A client of the peer's etcd.
     pub(crate) fn peer_client(&self) -> Result<Client, etcd_peer::client::Error> {
-        client_of(&self.pair, self.peer())
+        Endpoints::new(&self.pair).reachable(self.peer())
     }
 
     /// The decision log.

@@ -191,7 +191,7 @@ fn deaf(facts: &Facts, standing: &Standing, heard: &Statement) -> Verdict {
     let patience_ms = facts.policy.leaderless_ms_max;
     if facts.etcd.leaderless_ms < patience_ms {
         let until_ms = Some(patience_ms - facts.etcd.leaderless_ms);
-        let action = Action::Wait { what: Awaited::PeerEtcd, until_ms };
+        let action = Action::Wait { what: Awaited::PeerConnection, until_ms };
         return Verdict::new(action, Rule::R8, format!("no leader, though {name} is there"));
     }
     if standing.class == Class::Alone {
