@@ -43,6 +43,8 @@ pub struct ClusterState {
     pub nodes: Vec<NodeState>,
     /// Each running or failed instance of a resource.
     pub resources: Vec<ResourceState>,
+    /// How much each node asks to be promoted, as far as it does.
+    pub promotion_scores: Vec<(NodeName, String)>,
 }
 
 /// One node, as Pacemaker sees it.
@@ -105,6 +107,9 @@ impl ClusterState {
             maintenance: is_true(options.attribute("maintenance-mode")),
             nodes: children(nodes, "node").map(node_state).collect::<Result<_, _>>()?,
             resources: child(root, "resources").map(resource_states).unwrap_or_default(),
+            promotion_scores: child(root, "node_attributes")
+                .map(promotion_scores)
+                .unwrap_or_default(),
         })
     }
 
@@ -182,6 +187,17 @@ fn resource_states(resources: Element<'_, '_>) -> Vec<ResourceState> {
             managed: is_true(resource.attribute("managed")),
         })
         .collect()
+}
+
+/// Pacemaker keeps the score in a node attribute that is named after the resource.
+fn promotion_scores(attributes: Element<'_, '_>) -> Vec<(NodeName, String)> {
+    let name = format!("master-{}", crate::cib::ETCD);
+    let of_node = |node: Element<'_, '_>| {
+        let score = children(node, "attribute")
+            .find(|attribute| attribute.attribute("name") == Some(name.as_str()))?;
+        Some((NodeName::from(node.attribute("name")?), score.attribute("value")?.to_owned()))
+    };
+    children(attributes, "node").filter_map(of_node).collect()
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::dataset::{Class, OwnRemoval};
-use crate::facts::{EtcdState, Facts, LogPosition, Memory};
+use crate::facts::{EtcdState, Facts, LogPosition, Memory, Operation};
 use crate::ids::{BootId, ClusterId, MemberId, NodeName};
 use crate::standing::Standing;
 
@@ -134,7 +134,7 @@ impl Statement {
             etcd: facts.etcd.state.into(),
             // A node that cannot read its log may be able to later: its record counts until it is dropped.
             eligible: standing.eligible || (!readable && facts.eligibility.is_some()),
-            leaving: crate::rules::stop::is_planned(facts),
+            leaving: is_leaving(facts),
             disk_writable: facts.disk_writable,
             listener: facts.listed_peer(&standing),
             remembers: facts.peer.memory,
@@ -147,3 +147,11 @@ impl Statement {
         self.class == Class::Left && (self.yielded || self.removal_committed)
     }
 }
+/// Whether the node ends taking part: asked to stop now, or stopped so and not asked to start since.
+fn is_leaving(facts: &Facts) -> bool {
+    let said = facts.published.as_ref().is_some_and(|last| last.leaving && last.boot == facts.boot);
+    let stays_off = facts.etcd.state == EtcdState::Stopped
+        && !matches!(facts.request.operation, Operation::Start | Operation::Promote);
+    crate::rules::stop::is_planned(facts) || (said && stays_off)
+}
+

@@ -162,6 +162,9 @@ impl Sources<'_> {
         let startup = startup.map_or_else(|_| None, |answer| known(answer, &mut troubles));
         let statements = statements.map_or_else(|_| None, |answer| known(answer, &mut troubles));
         let cluster = known(cluster, &mut troubles);
+        if let Some(cluster) = &cluster {
+            self.check_promotion_score(cluster);
+        }
         if let Some(statements) = &statements {
             self.check_published(statements);
         }
@@ -186,6 +189,15 @@ impl Sources<'_> {
         let standing = own.and_then(|(_, text)| serde_json::from_str::<Statement>(text).ok());
         if standing != Some(remembered) {
             self.memory.forget_published();
+        }
+    }
+
+    /// The same holds for the promotion score: Pacemaker forgets it when it is stopped.
+    fn check_promotion_score(&self, cluster: &ClusterState) {
+        let own = cluster.promotion_scores.iter().find(|(node, _)| *node == self.own.name);
+        let score = own.and_then(|(_, score)| score.parse().ok());
+        if self.memory.promotion_score() != score {
+            let _ = self.memory.set_promotion_score(score);
         }
     }
 
