@@ -296,7 +296,7 @@ pub struct Peer {
     /// For how long it has not been, in milliseconds, in this boot; 0 while present.
     #[serde(default)]
     pub absent_ms: u64,
-    /// The paths on which it is seen, for explanation.
+    /// The addresses on which it answers, looked at when a person confirms that it is down.
     #[serde(default)]
     pub paths: Vec<String>,
     /// What it has published last.

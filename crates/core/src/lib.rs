@@ -26,6 +26,7 @@ pub mod dataset;
 mod decide;
 pub mod decision;
 pub mod facts;
+pub mod glance;
 pub mod ids;
 mod proof;
 mod rules;

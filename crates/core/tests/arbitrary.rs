@@ -190,6 +190,54 @@ proptest! {
         }
     }
 
+    /// A glance that finds nothing to do is right, whatever the cluster around the node says: `decide` would not
+    /// act either, unless the peer says that it goes on without this member. (An etcd with a leader shows
+    /// that it does not; a full look comes within a minute all the same.)
+    #[test]
+    fn a_glance_misses_nothing(bytes in proptest::collection::vec(any::<u8>(), 0..160)) {
+        let mut facts = Dice(bytes.iter()).facts();
+        facts.request = Request { operation: Operation::Monitor, ..Default::default() };
+        facts.role = Role::Promoted;
+        facts.dataset = fixture::pair_at_rest().dataset;
+        facts.marks = Marks::default();
+        facts.disk_writable = true;
+        let member = facts.dataset.member_id.unwrap();
+        let with = facts.other_voter().unwrap();
+        let boot = facts.boot.clone();
+        facts.eligibility = Some(Eligibility { boot, member, with, by: EligibleBy::Barrier });
+        let voter = |id, name: &str| LiveMember {
+            id,
+            node: Some(name.into()),
+            learner: false,
+            started: true,
+            caught_up: true,
+        };
+        facts.etcd.members = vec![voter(member, "north"), voter(with, "south")];
+        if !matches!(facts.etcd.state, EtcdState::Leader | EtcdState::Follower) {
+            facts.etcd.state = EtcdState::Follower;
+        }
+        facts.published = Some(Statement::of(&facts, None));
+        let glance = dyad_core::glance::Glance {
+            boot: &facts.boot,
+            role: facts.role,
+            etcd: &facts.etcd,
+            eligibility: facts.eligibility.as_ref(),
+            marks: &facts.marks,
+            published: facts.published.as_ref(),
+            disk_writable: true,
+        };
+        prop_assert!(glance.is_settled(), "{:?}", facts.published);
+        let decision = decide(&facts);
+        let harmless = matches!(
+            decision.action,
+            Action::Nothing | Action::Wait { .. } | Action::Refuse { .. } | Action::StayInert { .. } | Action::Yield
+        );
+        prop_assert!(harmless, "{decision:?}");
+        if decision.action == Action::Yield {
+            prop_assert_eq!(decision.rule.to_string(), "R2");
+        }
+    }
+
     /// R9: a notification decides what the monitor decides, so that a lost one does not matter.
     #[test]
     fn a_notification_decides_like_a_monitor(bytes in proptest::collection::vec(any::<u8>(), 0..160)) {

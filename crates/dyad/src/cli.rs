@@ -57,6 +57,18 @@ pub enum Command {
         #[command(subcommand)]
         command: EtcdCommand,
     },
+    /// Show the last decisions of this node, each with its rule and reason
+    Explain {
+        /// How many
+        #[arg(long, short = 'n', default_value_t = 10, value_name = "N")]
+        last: usize,
+    },
+    /// State that the other node is down, so that this one goes on alone
+    ///
+    /// For when no machine can prove it: the BMC is dead or out of reach, or the data here may be old. Shows
+    /// what is known, and asks for the other node's name. Refused while that node answers on any path or its
+    /// BMC says On. Who said so, when and why is written down.
+    Confirm(ConfirmArguments),
     /// Decide on logged facts again: the decision, the rule and the reason
     ///
     /// Agents log the facts of every decision as one JSON document. This prints what follows from such a
@@ -72,6 +84,20 @@ pub enum Command {
         /// Which shell
         shell: clap_complete::Shell,
     },
+}
+
+/// What `dyad confirm` takes.
+#[derive(Debug, Args)]
+pub struct ConfirmArguments {
+    /// Do not ask: the other node, named here, is down
+    #[arg(long, value_name = "NAME")]
+    pub yes_peer_is_down: Option<String>,
+    /// Accept that what the other node alone has written is lost
+    #[arg(long)]
+    pub accept_possible_loss: bool,
+    /// Why you know, for the record
+    #[arg(long, value_name = "TEXT")]
+    pub reason: Option<String>,
 }
 
 /// What `dyad init` takes.

@@ -1,13 +1,16 @@
 //! What each command does. A command gathers, asks, prints; what it asks lives in the libraries.
 
 pub mod check;
+mod confirm;
 mod decide;
 mod etcd_inspect;
 mod etcd_seal;
 mod etcd_take_over;
+mod explain;
 mod init;
 mod pair_file;
 mod render;
+mod this_node;
 
 use serde::Serialize;
 
@@ -27,6 +30,8 @@ pub fn run(cli: Cli) -> anyhow::Result<Exit> {
             EtcdCommand::Seal { dir } => etcd_seal::run(&dir, cli.output),
             EtcdCommand::TakeOver(arguments) => etcd_take_over::run(&arguments, cli.output),
         },
+        Command::Explain { last } => explain::run(last, cli.output),
+        Command::Confirm(arguments) => confirm::run(&arguments, cli.output),
         Command::Decide { facts } => decide::run(&facts, cli.output),
         Command::ExitCodes => exit_codes(cli.output),
         Command::Completions { shell } => {

@@ -69,6 +69,10 @@ fn operate(request: &Request, environment: &Environment, place: Place) -> Answer
         Err(error) => return without_lock(&node, request, &error),
     };
     let role = role(&node, environment);
+    let glance = request.operation == Operation::Monitor && environment.interval_ms() > 0;
+    if glance && node.is_settled(role) {
+        return Answer::silent(exit_code(Word::Promoted));
+    }
     let outcome = node.operate(request, role);
     let answer = answer(request, &outcome);
     remember_role(&node, request, &answer, role);

@@ -14,6 +14,7 @@ use dyad_core::dataset::{Class, Dataset};
 use dyad_core::facts::{
     ApiVersion, EtcdState, Facts, Kind, NodeState, Pacemaker, Peer, Policy, Request, Role,
 };
+use dyad_core::glance::Glance;
 use dyad_core::ids::{BootId, NodeName, RingId};
 use dyad_core::statement::Statement;
 use etcd_peer::client::Client;
@@ -84,6 +85,26 @@ impl Sources<'_> {
         });
         let live = live.unwrap_or(Err(crate::runner::Error::Lost));
         self.combine(request, role, surroundings, disk, live)
+    }
+
+    /// Whether a healthy voter has nothing to do, by what is cheap to look at.
+    pub fn glance(&self, role: Role) -> bool {
+        let published = self.memory.published();
+        let Ok(live) = etcd::look(self.pair, self.own, self.runner, self.client) else {
+            return false;
+        };
+        let Ok(marks) = self.memory.marks() else { return false };
+        let eligibility = self.memory.eligibility();
+        Glance {
+            boot: self.boot,
+            role,
+            etcd: &live.etcd,
+            eligibility: eligibility.as_ref(),
+            marks: &marks,
+            published: published.as_ref(),
+            disk_writable: takes_writes(self.memory.beside().directory()),
+        }
+        .is_settled()
     }
 
     /// The look after an announcement (R2a), while the peer is not there.

@@ -7,6 +7,7 @@ pub mod act;
 pub mod agent;
 pub mod aside;
 pub mod boot;
+pub mod confirm;
 mod connections;
 pub mod corosync;
 pub mod create;

@@ -28,6 +28,8 @@ pub const ETCD_UNIT: &str = "dyad-etcd.service";
 pub const ETCD_SLICE: &str = "dyad.slice";
 /// An operation decides again after some actions; more often than this is a rule that runs in a circle.
 const DECISIONS_MAX: usize = 8;
+/// How often a monitor looks at everything, however settled things are.
+const FULL_LOOK_MS: u64 = 60_000;
 /// How long to wait for another operation on this node to end.
 const LOCK_LIMIT: Duration = Duration::from_secs(10);
 
@@ -181,6 +183,20 @@ impl Node {
             client: &self.client,
             boot: &self.boot,
         }
+    }
+
+    /// Whether a glance shows that nothing is due. A full look comes at least once a minute all the same:
+    /// what was published may have been forgotten by whoever keeps it.
+    pub fn is_settled(&self, role: Role) -> bool {
+        let path = self.place.runtime.join("full-look.json");
+        let last: Option<u64> = record::read(&path).ok().flatten();
+        let now = boot::uptime_ms().unwrap_or_default();
+        let recent = last.is_some_and(|last| last <= now && now - last < FULL_LOOK_MS);
+        let settled = recent && self.sources().glance(role);
+        if !settled {
+            let _ = record::write_volatile(&path, &now);
+        }
+        settled
     }
 
     /// One operation: look, decide, do the one thing, publish; again where the action says so.

@@ -57,7 +57,7 @@ fn not_alone(facts: &Facts, standing: &Standing) -> Verdict {
                 standing.last
             );
             let missing = format!("{name}, or a person who knows that it never went on alone");
-            Verdict::inert(missing, "dyad confirm --i-accept-loss", Rule::R5, because)
+            Verdict::inert(missing, "dyad confirm --accept-possible-loss", Rule::R5, because)
         }
         class => {
             let because = format!("a {class} dataset cannot go on without {name}");
@@ -71,6 +71,10 @@ pub(crate) fn confirm(facts: &Facts, standing: &Standing, accept_loss: bool) -> 
     let name = &facts.peer.name;
     if facts.peer.present {
         let because = format!("{name} is in the cluster now");
+        return Verdict::refuse(Refusal::PeerIsUp, "dyad status", Rule::R5, because);
+    }
+    if let Some(path) = facts.peer.paths.first() {
+        let because = format!("{name} answers on {path}");
         return Verdict::refuse(Refusal::PeerIsUp, "dyad status", Rule::R5, because);
     }
     let says_on = facts
@@ -105,7 +109,7 @@ pub(crate) fn confirm(facts: &Facts, standing: &Standing, accept_loss: bool) -> 
         Class::Pair => {
             let because =
                 format!("everything that {name} wrote alone after {} would be lost", standing.last);
-            Verdict::refuse(Refusal::WouldLose, "dyad confirm --i-accept-loss", Rule::R5, because)
+            Verdict::refuse(Refusal::WouldLose, "dyad confirm --accept-possible-loss", Rule::R5, because)
         }
         class => {
             let because = format!("a {class} dataset can never go on alone");

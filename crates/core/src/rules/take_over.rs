@@ -103,7 +103,7 @@ fn on_proof(
     }
     missing(
         format!("whether {peer} went on without this copy: no barrier was passed in this boot"),
-        "dyad confirm --i-accept-loss",
+        "dyad confirm --accept-possible-loss",
     )
 }
 
@@ -162,11 +162,11 @@ fn on_statement(
                 "{peer}'s newer entries: its log ends at {stated}, the own at {}",
                 standing.last
             ),
-            "dyad confirm --i-accept-loss",
+            "dyad confirm --accept-possible-loss",
         ),
         None => missing(
             format!("how far {peer}'s log went: it {how} and left no record"),
-            "dyad confirm --i-accept-loss",
+            "dyad confirm --accept-possible-loss",
         ),
     }
 }

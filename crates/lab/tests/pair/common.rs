@@ -236,6 +236,11 @@ impl Pair {
         self.power(node, PowerAction::On).unwrap();
     }
 
+    /// Ends a pair that is not whole any more.
+    pub(crate) fn end(mut self) {
+        self.lab = None;
+    }
+
     /// Does one thing to the lab.
     #[track_caller]
     pub(crate) fn ask(&self, request: &Request) {

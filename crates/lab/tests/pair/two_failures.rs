@@ -84,6 +84,59 @@ fn the_survivor_dies_before_the_other_has_rejoined() {
     pair.wait_writable("node-b");
     // node-a boots meanwhile; whatever it has done so far, it is no replica yet.
     pair.pull_plug("node-b");
+    pair.power_on("node-b");
     pair.wait_protected();
     clients.judge(&pair);
+}
+
+/// A person lets an old copy go on. Without accepting a loss that is named it is refused; accepted, it is
+/// written down. When the newer copy comes back the two have diverged: it stays off, and nothing is erased.
+#[test]
+#[ignore = "needs root: make lab-test"]
+fn a_stale_copy_goes_on_only_by_a_person() {
+    let pair = Pair::usual();
+    let seen = pair.seen("node-b");
+    let clients = pair.clients();
+    pair.bmc("node-a", "do-nothing".parse().unwrap()).unwrap();
+    pair.pull_plug("node-a");
+    pair.wait_decision("node-b", seen, "takeOver", "R2");
+    pair.wait_writable("node-b");
+    assert!(pair.etcdctl("node-b", &["put", "only-on-b", "1"]).is_some());
+    pair.bmc("node-b", "do-nothing".parse().unwrap()).unwrap();
+    pair.pull_plug("node-b");
+
+    let seen = pair.seen("node-a");
+    pair.power_on("node-a");
+    pair.wait_decision("node-a", seen, "stayInert", "R5");
+    let confirm = ["dyad", "confirm", "--yes-peer-is-down", "node-b", "--reason", "it was stolen"];
+    let refused = pair.exec("node-a", &confirm, std::time::Duration::from_secs(60)).unwrap();
+    assert_eq!(refused.code, 4, "{refused:?}");
+    assert!(refused.stderr.contains("would be lost"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("--accept-possible-loss"), "{}", refused.stderr);
+    assert!(!pair.is_writable("node-a"));
+
+    let accept: Vec<&str> = confirm.iter().copied().chain(["--accept-possible-loss"]).collect();
+    pair.run("node-a", &accept);
+    pair.wait_writable("node-a");
+    let record = pair.run("node-a", &["cat", "/var/log/dyad/confirmations.jsonl"]);
+    assert!(record.contains("it was stolen"), "{record}");
+
+    // The newer copy comes back: two histories, and nobody may find them both served.
+    let seen = pair.seen("node-b");
+    pair.heal().unwrap();
+    pair.power_on("node-b");
+    pair.wait("node-b to refuse", || {
+        let decisions = pair.decisions("node-b");
+        let refused = decisions.iter().skip(seen).any(|entry| {
+            entry["decision"]["action"] == "refuse" && entry["decision"]["reason"] == "diverged"
+        });
+        (!refused).then(|| "it has not yet".into())
+    });
+    assert!(!pair.is_writable("node-b"));
+    assert!(pair.is_writable("node-a"));
+    pair.run("node-b", &["test", "-d", "/var/lib/etcd/member/wal"]);
+    // What was written on the newer copy alone is lost to clients, as was said: the judge sees it.
+    let (_, answer, verdict) = clients.end(&pair);
+    eprintln!("{answer:?}: {}", verdict.lines().next().unwrap_or_default());
+    pair.end();
 }

@@ -1,0 +1,113 @@
+//! A person states that the peer is down (R5).
+//!
+//! First everything is looked at that could contradict: Corosync, the peer's BMC, its addresses on every link.
+//! Then `core` decides as ever; what a person said is written down with who said it.
+
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::thread;
+use std::time::Duration;
+
+use dyad_core::decision::Decision;
+use dyad_core::facts::{Operation, Power, Request, Role};
+use serde::Serialize;
+
+use crate::act::{self, Failure};
+use crate::agent::role_now;
+use crate::gather::{Gathered, words};
+use crate::journal;
+use crate::node::Node;
+use crate::power;
+
+/// A peer that is up answers within a fraction of this.
+const PING_LIMIT: Duration = Duration::from_secs(3);
+
+/// What is known before a person's word is taken.
+pub struct Known {
+    /// The facts, with the paths on which the peer answers.
+    pub gathered: Gathered,
+    /// What the peer's BMC says, or why it says nothing.
+    pub power: Result<Power, String>,
+    /// What follows from them.
+    pub decision: Decision,
+}
+
+/// One line of the record of confirmations.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Confirmed<'a> {
+    time_ms: u64,
+    who: &'a str,
+    why: &'a str,
+    peer: String,
+    accept_loss: bool,
+    because: &'a str,
+}
+
+/// Looks at everything that could contradict, and decides; does nothing.
+pub fn look(node: &Node, accept_loss: bool) -> Known {
+    let request =
+        Request { operation: Operation::Confirm { accept_loss }, ..Request::default() };
+    let role = role_now(node).unwrap_or(Role::Stopped);
+    let mut gathered = node.look(request, role);
+    let power = power::read_peer_power(node, &gathered.facts).map_err(|error| words(&*error));
+    gathered.facts.peer.power = node.memory.power();
+    gathered.facts.peer.paths = answering(node);
+    let decision = dyad_core::decide(&gathered.facts);
+    Known { gathered, power, decision }
+}
+
+/// Does what was decided, and writes down who said so and why.
+pub fn act(node: &Node, known: &Known, who: &str, why: &str) -> Result<(), Failure> {
+    let facts = &known.gathered.facts;
+    let accept_loss = facts.request.operation == Operation::Confirm { accept_loss: true };
+    let entry = Confirmed {
+        time_ms: journal::now_ms(),
+        who,
+        why,
+        peer: node.peer().name.to_string(),
+        accept_loss,
+        because: &known.decision.because,
+    };
+    write_down(node, &entry)?;
+    journal::warn(&format!(
+        "{who} confirms that {} is down ({why}): {}",
+        node.peer().name,
+        known.decision.because
+    ));
+    node.journal().write(facts, &known.decision, None, &known.gathered.troubles);
+    act::perform(node, &known.gathered, &known.decision.action)
+}
+
+fn write_down(node: &Node, entry: &Confirmed<'_>) -> Result<(), Failure> {
+    std::fs::create_dir_all(&node.place.log)?;
+    let path = node.place.log.join("confirmations.jsonl");
+    let mut text = serde_json::to_vec(entry)?;
+    text.push(b'\n');
+    let mut file = OpenOptions::new().append(true).create(true).mode(0o600).open(path)?;
+    file.write_all(&text)?;
+    Ok(file.sync_all()?)
+}
+
+/// The peer's addresses that answer.
+fn answering(node: &Node) -> Vec<String> {
+    thread::scope(|scope| {
+        let asked: Vec<_> = node
+            .peer()
+            .addresses
+            .iter()
+            .map(|address| (address.to_string(), scope.spawn(|| ping(&address.to_string()))))
+            .collect();
+        let answers = asked.into_iter().filter_map(|(address, thread)| {
+            thread.join().is_ok_and(|answers| answers).then_some(address)
+        });
+        answers.collect()
+    })
+}
+
+fn ping(address: &str) -> bool {
+    let arguments = ["-n", "-q", "-c", "2", "-i", "0.3", "-W", "1", address];
+    let mut ping = dyad_program::command("ping", arguments);
+    dyad_program::run(&mut ping, "", PING_LIMIT).is_ok_and(|finished| finished.success())
+}
