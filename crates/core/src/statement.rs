@@ -154,4 +154,3 @@ fn is_leaving(facts: &Facts) -> bool {
         && !matches!(facts.request.operation, Operation::Start | Operation::Promote);
     crate::rules::stop::is_planned(facts) || (said && stays_off)
 }
-

@@ -1,5 +1,6 @@
 //! A pair on the lab's nodes, from the same description that a site would write: a `pair.yaml`, rendered.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::path::Path;
@@ -46,7 +47,8 @@ pub fn pair_yaml(config: &LabConfig, stack: &PairStack, pins: &[String; 2]) -> S
     let mut text = format!("apiVersion: dyad/v1\nkind: Pair\nname: {}\nnodes:\n", config.name);
     for (position, (node, pin)) in config.nodes.iter().zip(pins).enumerate() {
         let addresses = Link::ALL.map(|link| format!("\"{}\"", node.address(link))).join(", ");
-        text += &format!(
+        let _ = write!(
+            text,
             "  - name: {}\n    addresses: [{addresses}]\n    bmc:\n      address: \
              https://{}:{BMC_PORT}\n      system: \"{BMC_SYSTEM}\"\n      tls:\n        pin: \
              \"{pin}\"\n      credentials:\n        file: bmc.credentials\n",
@@ -56,7 +58,8 @@ pub fn pair_yaml(config: &LabConfig, stack: &PairStack, pins: &[String; 2]) -> S
     }
     let tls = if stack.tls { "generate" } else { "off" };
     let units = UNITS_BEFORE.join(", ");
-    text += &format!(
+    let _ = write!(
+        text,
         "detection:\n  tokenMs: {}\nfencing:\n  bmcOffMs: 1000\n  bmcTimeoutMs: 10000\netcd:\n  tls:\n    \
          source: {tls}\nunitsBefore: [{units}]\n",
         config.token_ms,
@@ -76,7 +79,8 @@ pub(crate) fn bundles(
     image::write(&place.directory.join("bmc.credentials"), &bmc_credentials(), 0o600)?;
     let loaded = load(text.as_bytes());
     let (Some(file), Some(pair)) = (&loaded.file, &loaded.pair) else {
-        let problems: Vec<_> = loaded.problems.iter().map(|problem| format!("{problem:?}")).collect();
+        let problems: Vec<_> =
+            loaded.problems.iter().map(|problem| format!("{problem:?}")).collect();
         return Err(Error::Config(format!("pair.yaml: {}", problems.join("; "))));
     };
     let failed = |error: dyad_setup::Error| Error::Config(crate::error::chain(&error));

@@ -150,7 +150,8 @@ mod tests {
     #[test]
     fn the_whole_dataset_moves() {
         let (directory, beside) = data_dir_with("one");
-        let to = move_aside(directory.path(), &beside, Some(MemberId(0xab)), false).unwrap().unwrap();
+        let to =
+            move_aside(directory.path(), &beside, Some(MemberId(0xab)), false).unwrap().unwrap();
         assert!(to.ends_with("000001-ab"));
         assert_eq!(fs::read_to_string(to.join("wal/0.wal")).unwrap(), "one");
         assert!(!directory.path().join("member").exists());

@@ -47,8 +47,7 @@ struct Confirmed<'a> {
 
 /// Looks at everything that could contradict, and decides; does nothing.
 pub fn look(node: &Node, accept_loss: bool) -> Known {
-    let request =
-        Request { operation: Operation::Confirm { accept_loss }, ..Request::default() };
+    let request = Request { operation: Operation::Confirm { accept_loss }, ..Request::default() };
     let role = role_now(node).unwrap_or(Role::Stopped);
     let mut gathered = node.look(request, role);
     let power = power::read_peer_power(node, &gathered.facts).map_err(|error| words(&*error));

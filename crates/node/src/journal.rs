@@ -123,9 +123,7 @@ fn line(facts: &Facts, decision: &Decision, failure: Option<&str>) -> String {
 /// An operation in words.
 fn operation(operation: Operation) -> String {
     match operation {
-        Operation::Notify(Notification { when, of }) => {
-            format!("{when:?}-{of:?}").to_lowercase()
-        }
+        Operation::Notify(Notification { when, of }) => format!("{when:?}-{of:?}").to_lowercase(),
         Operation::Confirm { .. } => "confirm".to_owned(),
         Operation::GiveUp => "give up".to_owned(),
         other => format!("{other:?}").to_lowercase(),

@@ -50,7 +50,12 @@ pub fn publish_statement(text: &str) -> Result<(), Error> {
 /// What each node has published, as this node's daemon knows it.
 pub fn statements() -> Result<Vec<(NodeName, String)>, Error> {
     let arguments = ["--query", "--all", "--name", STATEMENT, "--output-as=xml"];
-    let finished = dyad_program::run(&mut command("attrd_updater", arguments), "", LIMIT)?;
+    let mut query = command("attrd_updater", arguments);
+    // Pacemaker 2.1 takes the node from an agent's environment and then forgets that all were asked for.
+    for variable in ["on_node", "on_node_uuid", "physical_host"] {
+        query.env_remove(format!("OCF_RESKEY_CRM_meta_{variable}"));
+    }
+    let finished = dyad_program::run(&mut query, "", LIMIT)?;
     // A name that nobody has set yet is an error to the tool and an empty list to us.
     if !finished.success() && !finished.stdout.contains("<pacemaker-result") {
         return Ok(Vec::new());

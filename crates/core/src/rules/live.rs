@@ -143,9 +143,10 @@ fn alone(facts: &Facts, learner: Option<&LiveMember>) -> Verdict {
             Rule::R4,
             format!("{name} runs as nobody this etcd knows"),
         ),
-        None if heard.leaving => {
-            Verdict::nothing(Rule::R7, format!("running alone; {name} has left and is being stopped"))
-        }
+        None if heard.leaving => Verdict::nothing(
+            Rule::R7,
+            format!("running alone; {name} has left and is being stopped"),
+        ),
         None if heard.class == Class::Pair => {
             let because = format!("running alone; {name} still holds its pair dataset and yields");
             Verdict::wait(Awaited::PeerToYield, Rule::R4, because)

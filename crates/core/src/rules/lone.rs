@@ -109,7 +109,12 @@ pub(crate) fn confirm(facts: &Facts, standing: &Standing, accept_loss: bool) -> 
         Class::Pair => {
             let because =
                 format!("everything that {name} wrote alone after {} would be lost", standing.last);
-            Verdict::refuse(Refusal::WouldLose, "dyad confirm --accept-possible-loss", Rule::R5, because)
+            Verdict::refuse(
+                Refusal::WouldLose,
+                "dyad confirm --accept-possible-loss",
+                Rule::R5,
+                because,
+            )
         }
         class => {
             let because = format!("a {class} dataset can never go on alone");

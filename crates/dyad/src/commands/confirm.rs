@@ -37,7 +37,9 @@ pub(super) fn run(arguments: &ConfirmArguments, format: Format) -> anyhow::Resul
     let lock = node.lock().context("waiting for another operation on this node")?;
     let known = confirm::look(&node, arguments.accept_possible_loss);
     anstream::eprint!("{}", in_words(&node, &known)?);
-    if let Action::Refuse { command, .. } | Action::StayInert { command, .. } = &known.decision.action {
+    if let Action::Refuse { command, .. } | Action::StayInert { command, .. } =
+        &known.decision.action
+    {
         let message = format!("refused: {}", known.decision.because);
         return Err(Failure::new(Exit::Refused, message).hint(command).into());
     }
@@ -100,7 +102,9 @@ fn ask(peer: &str) -> anyhow::Result<()> {
             .hint(format!("--yes-peer-is-down {peer} says it in a script"))
             .into());
     }
-    anstream::eprint!("If {peer} runs all the same, two histories begin.\nType its name if you know that it is down: ");
+    anstream::eprint!(
+        "If {peer} runs all the same, two histories begin.\nType its name if you know that it is down: "
+    );
     let mut answer = String::new();
     std::io::stdin().lock().read_line(&mut answer).context("reading the answer")?;
     if answer.trim() != peer {

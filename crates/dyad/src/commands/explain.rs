@@ -38,9 +38,11 @@ pub(super) fn run(count: usize, format: Format) -> anyhow::Result<Exit> {
 
 fn write_entry(text: &mut String, entry: &Logged) -> anyhow::Result<()> {
     let word = |key: &str| entry.decision[key].as_str().unwrap_or("?").to_owned();
-    let time = time::OffsetDateTime::from_unix_timestamp_nanos(i128::from(entry.time_ms) * 1_000_000)?;
-    let format =
-        time::macros::format_description!("[year]-[month]-[day] [hour]:[minute]:[second].[subsecond digits:3]Z");
+    let time =
+        time::OffsetDateTime::from_unix_timestamp_nanos(i128::from(entry.time_ms) * 1_000_000)?;
+    let format = time::macros::format_description!(
+        "[year]-[month]-[day] [hour]:[minute]:[second].[subsecond digits:3]Z"
+    );
     writeln!(text, "{}  {} ({})", time.format(&format)?, word("action"), word("rule"))?;
     writeln!(text, "    {}", word("because"))?;
     for key in ["missing", "command"] {

@@ -79,7 +79,8 @@ impl Pair {
             let names = self.names();
             names.iter().find_map(|name| self.missing_of_pair(name)).or_else(|| {
                 let unfit = names.iter().find(|name| {
-                    let finished = self.exec(name, &["test", "-e", "/run/dyad/eligible.json"], COMMAND);
+                    let finished =
+                        self.exec(name, &["test", "-e", "/run/dyad/eligible.json"], COMMAND);
                     !finished.is_ok_and(|finished| finished.success())
                 });
                 unfit.map(|name| format!("{name} has not passed the barrier"))
@@ -114,7 +115,8 @@ impl Pair {
         let Stack::Pair(stack) = &self.config().stack else { panic!("not a pair") };
         let scheme = if stack.tls { "https" } else { "http" };
         let endpoint = format!("--endpoints={scheme}://{host}:2379");
-        let mut command = vec!["env", "ETCDCTL_API=3", "etcdctl", &endpoint, "--command-timeout=3s"];
+        let mut command =
+            vec!["env", "ETCDCTL_API=3", "etcdctl", &endpoint, "--command-timeout=3s"];
         if stack.tls {
             command.extend([
                 "--cacert=/etc/dyad/pki/ca.crt",
@@ -193,7 +195,13 @@ impl Pair {
     }
 
     /// The first decision on this action by this rule, after the first `seen` decisions.
-    pub(crate) fn decision(&self, node: &str, seen: usize, action: &str, rule: &str) -> Option<Value> {
+    pub(crate) fn decision(
+        &self,
+        node: &str,
+        seen: usize,
+        action: &str,
+        rule: &str,
+    ) -> Option<Value> {
         let decisions = self.decisions(node).into_iter().skip(seen);
         decisions.into_iter().find(|entry| {
             entry["decision"]["action"] == action
@@ -266,7 +274,8 @@ impl Drop for Pair {
         if std::thread::panicking() {
             keep_journals(&lab);
             for node in &lab.config().nodes {
-                let journal = lab.place().node(&node.name).join("upper/var/log/dyad/decisions.jsonl");
+                let journal =
+                    lab.place().node(&node.name).join("upper/var/log/dyad/decisions.jsonl");
                 let text = std::fs::read_to_string(journal).unwrap_or_default();
                 for line in text.lines().rev().take(12).collect::<Vec<_>>().into_iter().rev() {
                     let entry: Value = serde_json::from_str(line).unwrap_or_default();
@@ -284,7 +293,8 @@ fn keep_journals(lab: &Lab) {
     let path = std::env::temp_dir().join(format!("dyad-{}.journal", lab.config().name));
     let mut text = String::new();
     for message in lab.journals(0).unwrap_or_default() {
-        let line = format!("{} {} {}: {}\n", message.time_us, message.node, message.program, message.text);
+        let line =
+            format!("{} {} {}: {}\n", message.time_us, message.node, message.program, message.text);
         text.push_str(&line);
     }
     match std::fs::write(&path, text) {

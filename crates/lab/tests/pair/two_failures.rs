@@ -109,7 +109,7 @@ fn a_stale_copy_goes_on_only_by_a_person() {
     pair.power_on("node-a");
     pair.wait_decision("node-a", seen, "stayInert", "R5");
     let confirm = ["dyad", "confirm", "--yes-peer-is-down", "node-b", "--reason", "it was stolen"];
-    let refused = pair.exec("node-a", &confirm, std::time::Duration::from_secs(60)).unwrap();
+    let refused = pair.exec("node-a", &confirm, std::time::Duration::from_mins(1)).unwrap();
     assert_eq!(refused.code, 4, "{refused:?}");
     assert!(refused.stderr.contains("would be lost"), "{}", refused.stderr);
     assert!(refused.stderr.contains("--accept-possible-loss"), "{}", refused.stderr);
