@@ -22,6 +22,9 @@ _dyad() {
             dyad,completions)
                 cmd="dyad__subcmd__completions"
                 ;;
+            dyad,confirm)
+                cmd="dyad__subcmd__confirm"
+                ;;
             dyad,decide)
                 cmd="dyad__subcmd__decide"
                 ;;
@@ -30,6 +33,9 @@ _dyad() {
                 ;;
             dyad,exit-codes)
                 cmd="dyad__subcmd__exit__subcmd__codes"
+                ;;
+            dyad,explain)
+                cmd="dyad__subcmd__explain"
                 ;;
             dyad,help)
                 cmd="dyad__subcmd__help"
@@ -73,6 +79,9 @@ _dyad() {
             dyad__subcmd__help,completions)
                 cmd="dyad__subcmd__help__subcmd__completions"
                 ;;
+            dyad__subcmd__help,confirm)
+                cmd="dyad__subcmd__help__subcmd__confirm"
+                ;;
             dyad__subcmd__help,decide)
                 cmd="dyad__subcmd__help__subcmd__decide"
                 ;;
@@ -81,6 +90,9 @@ _dyad() {
                 ;;
             dyad__subcmd__help,exit-codes)
                 cmd="dyad__subcmd__help__subcmd__exit__subcmd__codes"
+                ;;
+            dyad__subcmd__help,explain)
+                cmd="dyad__subcmd__help__subcmd__explain"
                 ;;
             dyad__subcmd__help,help)
                 cmd="dyad__subcmd__help__subcmd__help"
@@ -323,7 +335,7 @@ _dyad() {
 
     case "${cmd}" in
         dyad)
-            opts="-o -h -V --output --help --version init check render lab etcd decide exit-codes completions help"
+            opts="-o -h -V --output --help --version init check render lab etcd explain confirm decide exit-codes completions help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -373,6 +385,36 @@ _dyad() {
                 return 0
             fi
             case "${prev}" in
+                --output)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        dyad__subcmd__confirm)
+            opts="-o -h -V --yes-peer-is-down --accept-possible-loss --reason --output --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --yes-peer-is-down)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --reason)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --output)
                     COMPREPLY=($(compgen -W "text json" -- "${cur}"))
                     return 0
@@ -642,8 +684,38 @@ _dyad() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        dyad__subcmd__explain)
+            opts="-n -o -h -V --last --output --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --last)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -n)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --output)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         dyad__subcmd__help)
-            opts="init check render lab etcd decide exit-codes completions help"
+            opts="init check render lab etcd explain confirm decide exit-codes completions help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -671,6 +743,20 @@ _dyad() {
             return 0
             ;;
         dyad__subcmd__help__subcmd__completions)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        dyad__subcmd__help__subcmd__confirm)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -755,6 +841,20 @@ _dyad() {
             return 0
             ;;
         dyad__subcmd__help__subcmd__exit__subcmd__codes)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        dyad__subcmd__help__subcmd__explain)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -2213,7 +2313,7 @@ _dyad() {
             return 0
             ;;
         dyad__subcmd__lab__subcmd__up)
-            opts="-o -h -V --release --node --ipv6 --token-ms --fence-delay --fence-agent --no-etcd --name --output --help --version"
+            opts="-o -h -V --release --node --ipv6 --token-ms --tls --minimal --fence-delay --fence-agent --no-etcd --name --output --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

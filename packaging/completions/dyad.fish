@@ -33,6 +33,8 @@ complete -c dyad -n "__fish_dyad_needs_command" -f -a "check" -d 'Say what is wr
 complete -c dyad -n "__fish_dyad_needs_command" -f -a "render" -d 'Write everything that the two nodes need'
 complete -c dyad -n "__fish_dyad_needs_command" -f -a "lab" -d 'Two real nodes on this machine, with faults on demand'
 complete -c dyad -n "__fish_dyad_needs_command" -f -a "etcd" -d 'Look into etcd\'s data directories, or take over from a dead etcd member'
+complete -c dyad -n "__fish_dyad_needs_command" -f -a "explain" -d 'Show the last decisions of this node, each with its rule and reason'
+complete -c dyad -n "__fish_dyad_needs_command" -f -a "confirm" -d 'State that the other node is down, so that this one goes on alone'
 complete -c dyad -n "__fish_dyad_needs_command" -f -a "decide" -d 'Decide on logged facts again: the decision, the rule and the reason'
 complete -c dyad -n "__fish_dyad_needs_command" -f -a "exit-codes" -d 'Print the exit codes and what they mean'
 complete -c dyad -n "__fish_dyad_needs_command" -f -a "completions" -d 'Print a shell completion script'
@@ -99,6 +101,8 @@ complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcomman
 complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from up" -s o -l output -d 'How data is printed: for people, or as one versioned JSON document' -r -f -a "text\t'For people'
 json\t'One JSON document with `apiVersion` and `kind`'"
 complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from up" -l ipv6 -d 'Use IPv6 addresses on the cluster links'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from up" -l tls -d 'Encrypt etcd\'s traffic, with certificates both ways'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from up" -l minimal -d 'Only fencing, one small service and a plain etcd, instead of a pair as Dyad makes it'
 complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from up" -l no-etcd -d 'Do not run etcd'
 complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from up" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from up" -s V -l version -d 'Print version'
@@ -297,6 +301,18 @@ complete -c dyad -n "__fish_dyad_using_subcommand etcd; and __fish_seen_subcomma
 complete -c dyad -n "__fish_dyad_using_subcommand etcd; and __fish_seen_subcommand_from help" -f -a "seal" -d 'Raise the commit mark of a data directory to its last entry: the last resort only'
 complete -c dyad -n "__fish_dyad_using_subcommand etcd; and __fish_seen_subcommand_from help" -f -a "take-over" -d 'Let the survivor of two voters go on alone, without a restart'
 complete -c dyad -n "__fish_dyad_using_subcommand etcd; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c dyad -n "__fish_dyad_using_subcommand explain" -s n -l last -d 'How many' -r
+complete -c dyad -n "__fish_dyad_using_subcommand explain" -s o -l output -d 'How data is printed: for people, or as one versioned JSON document' -r -f -a "text\t'For people'
+json\t'One JSON document with `apiVersion` and `kind`'"
+complete -c dyad -n "__fish_dyad_using_subcommand explain" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c dyad -n "__fish_dyad_using_subcommand explain" -s V -l version -d 'Print version'
+complete -c dyad -n "__fish_dyad_using_subcommand confirm" -l yes-peer-is-down -d 'Do not ask: the other node, named here, is down' -r
+complete -c dyad -n "__fish_dyad_using_subcommand confirm" -l reason -d 'Why you know, for the record' -r
+complete -c dyad -n "__fish_dyad_using_subcommand confirm" -s o -l output -d 'How data is printed: for people, or as one versioned JSON document' -r -f -a "text\t'For people'
+json\t'One JSON document with `apiVersion` and `kind`'"
+complete -c dyad -n "__fish_dyad_using_subcommand confirm" -l accept-possible-loss -d 'Accept that what the other node alone has written is lost'
+complete -c dyad -n "__fish_dyad_using_subcommand confirm" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c dyad -n "__fish_dyad_using_subcommand confirm" -s V -l version -d 'Print version'
 complete -c dyad -n "__fish_dyad_using_subcommand decide" -s o -l output -d 'How data is printed: for people, or as one versioned JSON document' -r -f -a "text\t'For people'
 json\t'One JSON document with `apiVersion` and `kind`'"
 complete -c dyad -n "__fish_dyad_using_subcommand decide" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -309,15 +325,17 @@ complete -c dyad -n "__fish_dyad_using_subcommand completions" -s o -l output -d
 json\t'One JSON document with `apiVersion` and `kind`'"
 complete -c dyad -n "__fish_dyad_using_subcommand completions" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c dyad -n "__fish_dyad_using_subcommand completions" -s V -l version -d 'Print version'
-complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render lab etcd decide exit-codes completions help" -f -a "init" -d 'Write a first pair.yaml'
-complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render lab etcd decide exit-codes completions help" -f -a "check" -d 'Say what is wrong or weak before it matters'
-complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render lab etcd decide exit-codes completions help" -f -a "render" -d 'Write everything that the two nodes need'
-complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render lab etcd decide exit-codes completions help" -f -a "lab" -d 'Two real nodes on this machine, with faults on demand'
-complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render lab etcd decide exit-codes completions help" -f -a "etcd" -d 'Look into etcd\'s data directories, or take over from a dead etcd member'
-complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render lab etcd decide exit-codes completions help" -f -a "decide" -d 'Decide on logged facts again: the decision, the rule and the reason'
-complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render lab etcd decide exit-codes completions help" -f -a "exit-codes" -d 'Print the exit codes and what they mean'
-complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render lab etcd decide exit-codes completions help" -f -a "completions" -d 'Print a shell completion script'
-complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render lab etcd decide exit-codes completions help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render lab etcd explain confirm decide exit-codes completions help" -f -a "init" -d 'Write a first pair.yaml'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render lab etcd explain confirm decide exit-codes completions help" -f -a "check" -d 'Say what is wrong or weak before it matters'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render lab etcd explain confirm decide exit-codes completions help" -f -a "render" -d 'Write everything that the two nodes need'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render lab etcd explain confirm decide exit-codes completions help" -f -a "lab" -d 'Two real nodes on this machine, with faults on demand'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render lab etcd explain confirm decide exit-codes completions help" -f -a "etcd" -d 'Look into etcd\'s data directories, or take over from a dead etcd member'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render lab etcd explain confirm decide exit-codes completions help" -f -a "explain" -d 'Show the last decisions of this node, each with its rule and reason'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render lab etcd explain confirm decide exit-codes completions help" -f -a "confirm" -d 'State that the other node is down, so that this one goes on alone'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render lab etcd explain confirm decide exit-codes completions help" -f -a "decide" -d 'Decide on logged facts again: the decision, the rule and the reason'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render lab etcd explain confirm decide exit-codes completions help" -f -a "exit-codes" -d 'Print the exit codes and what they mean'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render lab etcd explain confirm decide exit-codes completions help" -f -a "completions" -d 'Print a shell completion script'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render lab etcd explain confirm decide exit-codes completions help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c dyad -n "__fish_dyad_using_subcommand help; and __fish_seen_subcommand_from lab" -f -a "up" -d 'Start two nodes and wait until the pair is complete'
 complete -c dyad -n "__fish_dyad_using_subcommand help; and __fish_seen_subcommand_from lab" -f -a "down" -d 'End a lab, whatever state it is in, and check that nothing is left of it'
 complete -c dyad -n "__fish_dyad_using_subcommand help; and __fish_seen_subcommand_from lab" -f -a "list" -d 'List all labs'
