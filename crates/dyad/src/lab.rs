@@ -92,7 +92,7 @@ pub enum LabCommand {
         /// Which port
         port: u16,
     },
-    /// Lose every packet of one established TCP connection
+    /// Lose every packet of one established TCP connection, the busiest
     Stall {
         /// Which node
         node: String,

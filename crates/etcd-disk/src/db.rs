@@ -9,6 +9,8 @@ use crate::files::Source;
 
 /// More members than any cluster has, counting the removed ones of its whole life.
 const MEMBERS_MAX: usize = 4096;
+/// The newest version of etcd whose directories are known here.
+const VERSION_KNOWN: (u64, u64) = (3, 5);
 /// etcd's revisions are signed.
 const REVISION_MAX: u64 = i64::MAX as u64;
 
@@ -102,7 +104,22 @@ fn read_buckets<S: Source>(source: &S, bolt: &Bolt<'_, S>) -> Result<Db> {
             db.removed.push(member_id(source, "members_removed", &key)?);
         }
     }
+    if let Some(bucket) = bolt.bucket("cluster")?
+        && let Some(version) = bolt.get(&bucket, "clusterVersion")?
+    {
+        db.problems.extend(version_problem(&String::from_utf8_lossy(&version)));
+    }
     Ok(db)
+}
+
+/// What a cluster of this version may have written differently. A young cluster says 3.0 until all its members
+/// have told their versions.
+fn version_problem(version: &str) -> Option<String> {
+    let mut numbers = version.split('.').map_while(|number| number.parse().ok());
+    match (numbers.next(), numbers.next()) {
+        (Some(major), Some(minor)) if (major, minor) <= VERSION_KNOWN => None,
+        _ => Some(format!("the cluster is of version {version:?}; up to 3.5 are known here")),
+    }
 }
 
 fn last_revision<S: Source>(source: &S, bolt: &Bolt<'_, S>) -> Result<u64> {
@@ -136,6 +153,17 @@ fn member_id<S: Source>(source: &S, bucket: &str, key: &[u8]) -> Result<MemberId
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Directories of a newer etcd are read as far as they can be, and that is said.
+    #[test]
+    fn versions() {
+        for known in ["3.0.0", "3.4.0", "3.5.0"] {
+            assert_eq!(version_problem(known), None, "{known}");
+        }
+        for unknown in ["3.6.0", "4.0.0", "", "three"] {
+            assert!(version_problem(unknown).is_some(), "{unknown}");
+        }
+    }
 
     /// Revisions of writes and of deletions are read; anything else is refused.
     #[test]

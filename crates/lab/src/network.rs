@@ -74,10 +74,10 @@ impl Network {
         self.lock().clone()
     }
 
-    /// Finds one established connection from or to a port of a node.
+    /// Finds the busiest established connection from or to a port of a node.
     pub(crate) fn connection(&self, position: usize, port: u16) -> Result<Option<Connection>> {
         let mut list = inside(self.namespace(position));
-        list.args(["ss", "-Htn", "state", "established"]);
+        list.args(["ss", "-HtniO", "state", "established"]);
         Ok(stall::pick(&program::output(&mut list, "", QUICK)?, port))
     }
 
