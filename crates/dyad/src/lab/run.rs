@@ -1,7 +1,7 @@
 //! What each `dyad lab` command does.
 
 use std::ffi::OsString;
-use std::os::unix::process::ExitStatusExt as _;
+use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -187,17 +187,12 @@ fn request(command: LabCommand) -> anyhow::Result<Request> {
     })
 }
 
-/// Runs a command in a node with this program's own input and output, and ends with its exit code.
+/// Becomes a command in a node, with this program's own input and output.
 fn exec(lab: &Lab, node: String, words: &[OsString]) -> anyhow::Result<Exit> {
     let target = if node == "client" { ExecTarget::Client } else { ExecTarget::Node(node) };
-    let mut command = lab.exec_command(&target, words).map_err(failure)?;
-    let status = command.status().context("running the command")?;
-    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(1);
-    if code == 0 {
-        return Ok(Exit::Ok);
-    }
-    // The command's own code, which need not be in our table.
-    std::process::exit(code);
+    // This process becomes the command: its exit code and the signals that it gets are its own.
+    let error = lab.exec_command(&target, words).map_err(failure)?.exec();
+    Err(anyhow::Error::new(error).context("running the command"))
 }
 
 fn logs(

@@ -119,8 +119,8 @@ impl Pair {
             vec!["env", "ETCDCTL_API=3", "etcdctl", &endpoint, "--command-timeout=3s"];
         if stack.tls {
             command.extend([
-                "--cacert=/etc/dyad/pki/ca.crt",
-                "--cert=/etc/dyad/pki/client.crt",
+                "--cacert=/etc/dyad/pki/ca.pem",
+                "--cert=/etc/dyad/pki/client.pem",
                 "--key=/etc/dyad/pki/client.key",
             ]);
         }

@@ -5,6 +5,7 @@
 
 mod clients;
 mod common;
+mod disk;
 mod etcd;
 mod network;
 mod node_failure;
