@@ -330,7 +330,7 @@ impl PairTiming {
                 findings.push(error(
                     "link-timeout-too-long",
                     format!(
-                        "a dead link is noticed after {} ms, the token of {} is lost after {} ms: losing one of {} links would look like losing the peer",
+                        "a dead link is noticed after {} ms, a dead node by {} after {} ms: one of {} links can be gone and nobody knows",
                         self.link_timeout_ms, node.name, node.token_ms, self.links
                     ),
                     "set knet_ping_timeout to half the token or less",
