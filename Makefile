@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 CARGO ?= cargo
 
-.PHONY: help setup test demo lint doc deny unit lab-test model model-deep docs bench
+.PHONY: help setup test demo lint doc deny unit lab-test model model-deep docs bench lab-bench
 
 help: ## List the commands
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-8s %s\n", $$1, $$2 }'
@@ -45,6 +45,10 @@ model-deep: ## Deeper bounds of the model: 4 faults; 2 faults with leaves, port 
 
 docs: ## Rewrite the generated pages (manual, completions, reference)
 	DYAD_UPDATE=1 $(CARGO) test --package dyad --package dyad-agent --test generated --locked
+
+lab-bench: setup ## How long a take-over and the rest take, on two real nodes (needs root)
+	$(CARGO) build --release --locked --package dyad --package dyad-agent
+	target/release/dyad lab bench
 
 bench: setup ## Run the benchmarks
 	$(CARGO) bench --workspace --locked

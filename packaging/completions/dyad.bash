@@ -115,6 +115,9 @@ _dyad() {
             dyad__subcmd__help__subcmd__etcd,take-over)
                 cmd="dyad__subcmd__help__subcmd__etcd__subcmd__take__subcmd__over"
                 ;;
+            dyad__subcmd__help__subcmd__lab,bench)
+                cmd="dyad__subcmd__help__subcmd__lab__subcmd__bench"
+                ;;
             dyad__subcmd__help__subcmd__lab,block-port)
                 cmd="dyad__subcmd__help__subcmd__lab__subcmd__block__subcmd__port"
                 ;;
@@ -183,6 +186,9 @@ _dyad() {
                 ;;
             dyad__subcmd__help__subcmd__lab,up)
                 cmd="dyad__subcmd__help__subcmd__lab__subcmd__up"
+                ;;
+            dyad__subcmd__lab,bench)
+                cmd="dyad__subcmd__lab__subcmd__bench"
                 ;;
             dyad__subcmd__lab,block-port)
                 cmd="dyad__subcmd__lab__subcmd__block__subcmd__port"
@@ -255,6 +261,9 @@ _dyad() {
                 ;;
             dyad__subcmd__lab,up)
                 cmd="dyad__subcmd__lab__subcmd__up"
+                ;;
+            dyad__subcmd__lab__subcmd__help,bench)
+                cmd="dyad__subcmd__lab__subcmd__help__subcmd__bench"
                 ;;
             dyad__subcmd__lab__subcmd__help,block-port)
                 cmd="dyad__subcmd__lab__subcmd__help__subcmd__block__subcmd__port"
@@ -897,8 +906,22 @@ _dyad() {
             return 0
             ;;
         dyad__subcmd__help__subcmd__lab)
-            opts="up down list status exec power cut heal freeze thaw kill-etcd block-port stall slow-disk slow-fsync full-disk clock bmc logs timeline load judge supervise"
+            opts="up down list status exec power cut heal freeze thaw kill-etcd block-port stall slow-disk slow-fsync full-disk clock bmc logs timeline load bench judge supervise"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        dyad__subcmd__help__subcmd__lab__subcmd__bench)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -1273,12 +1296,46 @@ _dyad() {
             return 0
             ;;
         dyad__subcmd__lab)
-            opts="-o -h -V --name --output --help --version up down list status exec power cut heal freeze thaw kill-etcd block-port stall slow-disk slow-fsync full-disk clock bmc logs timeline load judge supervise help"
+            opts="-o -h -V --name --output --help --version up down list status exec power cut heal freeze thaw kill-etcd block-port stall slow-disk slow-fsync full-disk clock bmc logs timeline load bench judge supervise help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --name)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --output)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        dyad__subcmd__lab__subcmd__bench)
+            opts="-o -h -V --rounds --token-ms --name --output --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --rounds)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --token-ms)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --name)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -1541,8 +1598,22 @@ _dyad() {
             return 0
             ;;
         dyad__subcmd__lab__subcmd__help)
-            opts="up down list status exec power cut heal freeze thaw kill-etcd block-port stall slow-disk slow-fsync full-disk clock bmc logs timeline load judge supervise help"
+            opts="up down list status exec power cut heal freeze thaw kill-etcd block-port stall slow-disk slow-fsync full-disk clock bmc logs timeline load bench judge supervise help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        dyad__subcmd__lab__subcmd__help__subcmd__bench)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi

@@ -1,5 +1,6 @@
 //! `dyad lab`: two real nodes on this machine, with faults on demand.
 
+mod bench;
 mod clients;
 mod print;
 mod run;
@@ -169,6 +170,11 @@ pub enum LabCommand {
     /// the limit or an interrupt. Then each node is read once, for `dyad lab judge`. Any etcd will do; the
     /// nodes of a lab are reached from beside the pair: dyad lab exec client -- dyad lab load ...
     Load(Box<LoadArgs>),
+    /// Measure how long things take, on a pair of its own
+    ///
+    /// Kills each node as leader and as follower, stops each in good order, with clients writing all the
+    /// time; prints medians and spread. Use an optimised build on a quiet machine: make lab-bench.
+    Bench(BenchArgs),
     /// Judge what clients saw: is it linearizable, and is anything acknowledged lost?
     ///
     /// Exit code 0 is good, 3 is bad and shown, 1 is undecided.
@@ -212,6 +218,17 @@ pub struct UpArgs {
     /// Do not run etcd
     #[arg(long, requires = "minimal")]
     pub no_etcd: bool,
+}
+
+/// What `dyad lab bench` takes.
+#[derive(Debug, Args)]
+pub struct BenchArgs {
+    /// How often everything is done
+    #[arg(long, default_value_t = 3, value_name = "N")]
+    pub rounds: u32,
+    /// Corosync's token time-out in milliseconds
+    #[arg(long, default_value_t = 1000, value_name = "MS")]
+    pub token_ms: u32,
 }
 
 /// A node as it is given on the command line.

@@ -14,7 +14,7 @@ use dyad_lab::{ExecTarget, Lab, LabConfig, Lifetime, Supervision};
 
 use super::{
     FenceAgentArgument, LabArgs, LabCommand, LinkArgument, PowerArgument, ReleaseArgument, UpArgs,
-    clients, print,
+    bench, clients, print,
 };
 use crate::exit::{Exit, Failure};
 use crate::output::Format;
@@ -31,6 +31,7 @@ pub fn run(arguments: LabArgs, format: Format) -> anyhow::Result<Exit> {
             Ok(Exit::Ok)
         }
         LabCommand::Load(load) => clients::load(&load, format),
+        LabCommand::Bench(arguments) => bench::run(&arguments, format),
         LabCommand::Judge(judge) => clients::judge(&judge, format),
         LabCommand::Status => {
             let lab = connect(&name)?;
@@ -103,7 +104,7 @@ fn config(name: &str, up: UpArgs) -> anyhow::Result<LabConfig> {
 }
 
 /// The directory of this program, if the nodes' programs are there too.
-fn programs() -> anyhow::Result<PathBuf> {
+pub(super) fn programs() -> anyhow::Result<PathBuf> {
     let own = std::env::current_exe().context("finding this program's own file")?;
     for name in ["dyad-node", "fence_dyad_redfish"] {
         let program = own.with_file_name(name);
@@ -242,7 +243,7 @@ fn connect(name: &str) -> anyhow::Result<Lab> {
 }
 
 /// The lab's errors with this program's exit codes.
-fn failure(error: dyad_lab::Error) -> anyhow::Error {
+pub(super) fn failure(error: dyad_lab::Error) -> anyhow::Error {
     use dyad_lab::Error;
     let exit = match &error {
         Error::NotRoot => Exit::Permission,
