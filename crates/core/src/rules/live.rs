@@ -67,11 +67,13 @@ fn led(facts: &Facts, standing: &Standing) -> Verdict {
 /// Both vote: pass the barrier, once in each boot.
 fn both_vote(facts: &Facts, standing: &Standing, peer: MemberId) -> Verdict {
     let name = &facts.peer.name;
-    // R2: once the stand-in has acknowledged anything the removal must be completed.
+    // A dead leader is believed in for an election time-out, and longer if it was heard while it died: proof of
+    // death counts, not what etcd has not noticed yet. (R2: once the stand-in has acknowledged anything the
+    // removal must be completed, too.)
+    if let Ok((dead, because)) = take_over::permission(facts, standing) {
+        return take_over::step(facts, dead, because);
+    }
     if facts.is_burnt(peer) {
-        if let Ok((dead, because)) = take_over::permission(facts, standing) {
-            return take_over::step(facts, dead, because);
-        }
         let because = format!("{name} goes on no more as member {peer}, and has to yield it");
         return Verdict::wait(Awaited::PeerToYield, Rule::R2, because);
     }

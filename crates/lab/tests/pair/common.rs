@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use dyad_lab::config::{PairStack, Stack};
+use dyad_lab::events::{Event, EventKind, now_us};
 use dyad_lab::progress::ToStderr;
 use dyad_lab::protocol::{PowerAction, Request};
 use dyad_lab::timeline::{Phase, Timeline};
@@ -56,6 +57,10 @@ impl Pair {
         });
         let pair = Self { lab: Some(lab) };
         pair.wait_protected();
+        // What the scenario before has done is not this one's.
+        let text = "the scenario begins".to_owned();
+        let begin = Event { time_us: now_us(), kind: EventKind::Fault, node: None, text };
+        pair.record(begin).unwrap();
         pair
     }
 
