@@ -35,13 +35,13 @@ lab-test: setup ## Scenarios on two real nodes in the lab (needs root)
 	scripts/lab-test
 
 model: ## The exhaustive model and the broken variants (optimised build)
-	$(CARGO) test --package dyad-model --release --features variants --locked
+	$(CARGO) test --package dyad-model --release --features variants --locked -- --nocapture
 
-model-deep: ## Deeper bounds of the model: 4 faults; 2 faults with leaves, port cuts and a human act
+model-deep: ## Deeper bounds of the model: 4 faults; 2 faults of any kind with a leave and a human act; 3 faults and a leave
 	$(CARGO) build --package dyad-model --release --locked
-	target/release/dyad-model 2 0 1 1 0 1
 	target/release/dyad-model 4 0 0 1
-	target/release/dyad-model 2 1 1 1 0 1
+	target/release/dyad-model 2 1 1 2 1 1 1
+	target/release/dyad-model 3 1 0 1
 
 docs: ## Rewrite the generated pages (manual, completions, reference)
 	DYAD_UPDATE=1 $(CARGO) test --package dyad --package dyad-agent --test generated --locked

@@ -88,6 +88,10 @@ pub enum Broken {
     DeleteBeforeJoin,
     /// A post-stop notification is taken for a proof of death.
     NotificationIsProof,
+    /// A node that serves alone yields to another that claims the same.
+    ServedHistoryYields,
+    /// A deaf node yields though a change of the membership is in its tail.
+    YieldsInMidChange,
 }
 
 impl Broken {
@@ -164,5 +168,13 @@ impl Broken {
             "The old data are deleted, not moved aside, before the join has worked.",
         ),
         (Self::NotificationIsProof, "A post-stop notification is taken for a proof of death."),
+        (
+            Self::ServedHistoryYields,
+            "A node that serves alone yields to another that claims the same.",
+        ),
+        (
+            Self::YieldsInMidChange,
+            "A deaf node yields though a change of the membership is in its tail.",
+        ),
     ];
 }

@@ -9,6 +9,7 @@ use dyad_core::ids::*;
 use dyad_core::statement::{EtcdWord, Listed, Place, Statement};
 use dyad_core::{Facts, decide};
 use proptest::prelude::*;
+use serde_json::{Value, json};
 
 /// Takes small choices out of random bytes.
 struct Dice<'a>(std::slice::Iter<'a, u8>);
@@ -157,9 +158,69 @@ impl Dice<'_> {
         facts.pacemaker.quorate = self.coin();
         facts.pacemaker.fencing_enabled = self.below(4) > 0;
         facts.pacemaker.maintenance = self.below(4) == 0;
+        facts.pacemaker.managed = self.below(4) > 0;
+        facts.pacemaker.startup_fencing = self.below(4) > 0;
+        facts.pacemaker.peer_was_fenced = self.coin();
         facts.pacemaker.nodes =
             vec![NodeState { name: self.one(&names), online: self.coin(), unclean: self.coin() }];
+        self.proofs(&mut facts);
+        facts.policy = Policy {
+            survivor: self.maybe(|dice| dice.one(&names)),
+            leaderless_ms_max: self.one(&[0, 10_000, u64::MAX]),
+            lone_boot_delay_ms: self.one(&[0, 60_000, u64::MAX]),
+        };
+        // Names that contradict each other.
+        if self.below(16) == 1 {
+            facts.peer.name = facts.node.clone();
+        }
         facts
+    }
+
+    fn proofs(&mut self, facts: &mut Facts) {
+        let rings: [RingId; 2] = [facts.ring.clone(), "0.0".into()];
+        facts.peer.power = self.maybe(|dice| PowerReading {
+            state: dice.one(&[Power::On, Power::Off, Power::Unknown]),
+            after_forced_off: dice.coin(),
+            member: dice.maybe(Self::member),
+            ring: dice.one(&rings),
+        });
+        facts.peer.confirmation = self.maybe(|dice| Confirmation {
+            boot: dice.boot(),
+            ring: dice.one(&rings),
+            member: dice.maybe(Self::member),
+            accept_loss: dice.coin(),
+        });
+    }
+}
+
+/// Goes down into a document at random and exchanges or takes out what is there.
+fn mutilate(dice: &mut Dice, value: &mut Value) {
+    let children = match value {
+        Value::Object(map) => map.len(),
+        Value::Array(list) => list.len(),
+        _ => 0,
+    };
+    if children == 0 || dice.below(6) == 0 {
+        let others = [json!(null), json!(true), json!(0), json!(u64::MAX), json!(-1), json!("")];
+        *value = dice.one(&others);
+        return;
+    }
+    let at = usize::from(dice.below(children as u8));
+    let takes_out = dice.below(6) == 0;
+    match value {
+        Value::Object(map) => {
+            let Some(key) = map.keys().nth(at).cloned() else { return };
+            if takes_out {
+                map.remove(&key);
+            } else if let Some(child) = map.get_mut(&key) {
+                mutilate(dice, child);
+            }
+        }
+        Value::Array(list) if takes_out => {
+            list.remove(at);
+        }
+        Value::Array(list) => mutilate(dice, &mut list[at]),
+        _ => {}
     }
 }
 
@@ -168,10 +229,26 @@ proptest! {
 
     /// No facts make it panic, and what holds in every state holds here too.
     #[test]
-    fn any_facts_give_a_safe_decision(bytes in proptest::collection::vec(any::<u8>(), 0..160)) {
+    fn any_facts_give_a_safe_decision(bytes in proptest::collection::vec(any::<u8>(), 0..240)) {
         let facts = Dice(bytes.iter()).facts();
         let decision = decide(&facts);
         prop_assert_eq!(&decision, &decide(&facts));
+        prop_assert!(!decision.because.is_empty());
+        let _ = Statement::of(&facts, None);
+        // R11: who stays inert or refuses says what is missing and which command helps.
+        match &decision.action {
+            Action::StayInert { missing, command } => {
+                prop_assert!(!missing.is_empty() && !command.is_empty());
+            }
+            Action::Refuse { command, .. } => prop_assert!(!command.is_empty()),
+            _ => {}
+        }
+        // A node that is its own peer decides nothing but to stop.
+        let stops = matches!(facts.request.operation, Operation::Stop | Operation::Demote);
+        if facts.node == facts.peer.name && !stops {
+            let inert = matches!(decision.action, Action::StayInert { .. });
+            prop_assert!(inert);
+        }
         // R2: Learner, Left, Broken and None never take over; nor does anybody under maintenance.
         if let Action::TakeOver { dead } | Action::AnnounceTakeOver { dead } = decision.action {
             prop_assert!(matches!(facts.dataset.class, Class::Pair | Class::Alone));
@@ -247,9 +324,23 @@ proptest! {
         }
     }
 
+    /// A document whose values were exchanged at random is refused by the reader, or decided on: no panic.
+    #[test]
+    fn mutilated_documents_never_panic(bytes in proptest::collection::vec(any::<u8>(), 1..24)) {
+        let mut dice = Dice(bytes.iter());
+        let mut document = serde_json::to_value(fixture::pair_at_rest()).unwrap();
+        for _ in 0..=dice.below(3) {
+            mutilate(&mut dice, &mut document);
+        }
+        if let Ok(facts) = serde_json::from_value::<Facts>(document) {
+            let decision = decide(&facts);
+            prop_assert!(!decision.because.is_empty());
+        }
+    }
+
     /// R9: a notification decides what the monitor decides, so that a lost one does not matter.
     #[test]
-    fn a_notification_decides_like_a_monitor(bytes in proptest::collection::vec(any::<u8>(), 0..160)) {
+    fn a_notification_decides_like_a_monitor(bytes in proptest::collection::vec(any::<u8>(), 0..240)) {
         let mut facts = Dice(bytes.iter()).facts();
         facts.request.operation = Operation::Monitor;
         let monitored = decide(&facts).action;

@@ -96,7 +96,8 @@ pub fn must_serve(world: &World, node: usize, said: &Said) -> bool {
 
 /// Whether nothing can go wrong any more, so that the search need not go on: no disturbance is left, both nodes
 /// are up and see each other, so that nobody can be fenced; both etcds run and reach each other; one leads and
-/// can commit, and the other has nothing in its log that the leader has not, in the same term.
+/// can commit, has everything that clients were told of (else a copy aside may be the only one, and P3 is at stake),
+/// and the other has nothing in its log that the leader has not, in the same term.
 pub fn settled(world: &World) -> bool {
     if !quiet(world) || world.port != 3 {
         return false;
@@ -112,7 +113,9 @@ pub fn settled(world: &World) -> bool {
         && other.log[..other.len as usize] == lead.log[..other.len as usize];
     let conf = lead.conf(world.base, lead.applied);
     let bit = 1 << crate::world::member(1 - leader, other.generation);
+    let complete = lead.writes(world.base_writes) & world.acked == world.acked;
     world.can_commit(leader)
+        && complete
         && !lead.yielded
         && lead.standin == 0
         && in_step

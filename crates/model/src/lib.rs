@@ -8,6 +8,7 @@
 mod act;
 pub mod check;
 mod raft;
+pub mod reduce;
 pub mod scenario;
 pub mod search;
 pub mod step;
@@ -20,6 +21,7 @@ use std::collections::HashMap;
 
 use dyad_core::Action;
 
+pub use reduce::Reductions;
 pub use step::{Scope, Step};
 pub use variant::Variant;
 pub use world::World;
@@ -47,13 +49,20 @@ pub struct Model {
     pub scope: Scope,
     /// The broken rule.
     pub variant: Variant,
+    /// Which states are taken for one.
+    pub reductions: Reductions,
     cache: RefCell<HashMap<View, Judged, Mix>>,
 }
 
 impl Model {
     /// A model in which this may happen.
     pub fn new(scope: Scope, variant: Variant) -> Self {
-        Self { scope, variant, cache: RefCell::default() }
+        Self {
+            scope,
+            variant,
+            reductions: Reductions::sound_for(variant),
+            cache: RefCell::default(),
+        }
     }
 
     /// How many different sets of facts were decided on.

@@ -1,5 +1,5 @@
 //! Runs the model within given bounds: `dyad-model FAULTS LEAVES HUMANS WRITES ONE-WAY PORTS BMC DISKS LIVENESS
-//! FENCINGS`, each a number; what is left out is 0, but 2 writes. Prints the bounds, the number of states and, if a
+//! FENCINGS BOOTS CALL-OFF`, each a number; what is left out is 0, but 2 writes, and 2 boots after a person's error. Prints the bounds, the number of states and, if a
 //! promise is broken, the counter-example as a scenario.
 
 use std::process::ExitCode;
@@ -27,6 +27,7 @@ fn main() -> ExitCode {
         ports: get(5, 0) != 0,
         bmc: get(6, 0) != 0,
         disks: get(7, 0) != 0,
+        call_off: get(11, 0) != 0,
         count_fencings: get(9, 0) != 0,
     };
     let (faults, leaves, humans) = (get(0, 1), get(1, 0), get(2, 0));
@@ -35,7 +36,7 @@ fn main() -> ExitCode {
         "{faults} faults, {leaves} leaves, {humans} human acts, liveness {liveness}, {scope:?}"
     );
     let model = Model::new(scope, variant::sound());
-    let start = World::redundant(faults, leaves, humans);
+    let start = World { boots_after_error: get(10, 2), ..World::redundant(faults, leaves, humans) };
     let clock = Instant::now();
     let found = search(&model, &[start], Bounds { states_max: STATES_MAX, liveness });
     println!(

@@ -24,11 +24,18 @@ use serde_json::Value;
 
 use crate::check;
 use crate::view::{Ask, NAMES, View};
-use crate::{Model, Scope, Step, Variant, World};
+use crate::{Model, Reductions, Scope, Step, Variant, World};
 
 /// Everything that scenarios may use.
-const SCOPE: Scope =
-    Scope { writes: 3, one_way: true, ports: true, bmc: true, disks: true, count_fencings: true };
+const SCOPE: Scope = Scope {
+    writes: 3,
+    one_way: true,
+    ports: true,
+    bmc: true,
+    disks: true,
+    call_off: true,
+    count_fencings: true,
+};
 
 /// A scenario that is being played.
 pub struct Player {
@@ -48,7 +55,7 @@ impl Player {
     /// Begins with a pair in full redundancy.
     pub fn new(variant: Variant, world: World) -> Self {
         Self {
-            model: Model::new(SCOPE, variant),
+            model: Model { reductions: Reductions::NONE, ..Model::new(SCOPE, variant) },
             world,
             set: Default::default(),
             known: [None, None],

@@ -56,6 +56,8 @@ pub enum Step {
     LoseDisk(usize),
     /// A planned stop of the node begins.
     Plan(usize),
+    /// The planned stop is called off: the node is to stay.
+    CallOff(usize),
     /// A person confirms on this node that the peer is down; whether a loss is accepted.
     Confirm(usize, bool),
     /// A person gives this node's diverged dataset up.
@@ -88,6 +90,7 @@ impl Step {
                 Self::FailBmc(node),
                 Self::LoseDisk(node),
                 Self::Plan(node),
+                Self::CallOff(node),
                 Self::Confirm(node, false),
                 Self::Confirm(node, true),
                 Self::GiveUp(node),
@@ -109,6 +112,7 @@ impl Step {
                 | Self::FailBmc(_)
                 | Self::LoseDisk(_)
                 | Self::Plan(_)
+                | Self::CallOff(_)
                 | Self::Confirm(..)
                 | Self::GiveUp(_)
         )
@@ -141,6 +145,8 @@ pub struct Scope {
     pub bmc: bool,
     /// Whether a disk may be lost.
     pub disks: bool,
+    /// Whether a planned stop may be called off again.
+    pub call_off: bool,
     /// Whether fencings are counted, for P5.
     pub count_fencings: bool,
 }
@@ -161,7 +167,7 @@ impl Model {
                 next.nodes[node].orderly = false;
             }
         }
-        next.normalise();
+        self.reduce(&mut next);
         (next != *world).then_some(next)
     }
 
@@ -189,6 +195,16 @@ impl Model {
                 repair(&mut world.bmc, healed)
             }
             Step::Plan(node) => plan(world, node),
+            Step::CallOff(node) => {
+                self.scope.call_off.then_some(())?;
+                world.nodes[node].leaving = false;
+                // Pacemaker starts the instance, which says so.
+                world.nodes[node].said.leaving = false;
+                if world.nodes[1 - node].sees {
+                    world.nodes[1 - node].heard.leaving = false;
+                }
+                Some(())
+            }
             Step::Confirm(node, accept) => self.confirm(world, node, accept),
             Step::GiveUp(node) => self.give_up(world, node),
             Step::Power(..)
@@ -343,6 +359,7 @@ fn is_thinkable(world: &World, step: Step) -> bool {
         Step::Crash(node) => world.faults > 0 && nodes[node].running,
         Step::Cut(_) | Step::CutPort(_) | Step::FailBmc(_) | Step::LoseDisk(_) => world.faults > 0,
         Step::Plan(_) => world.leaves > 0,
+        Step::CallOff(node) => nodes[node].leaving,
         Step::Confirm(..) | Step::GiveUp(_) => world.humans > 0,
     }
 }
@@ -351,6 +368,9 @@ fn boot(world: &mut World, node: usize) -> Option<()> {
     let me = &mut world.nodes[node];
     (!me.up).then_some(())?;
     me.up = true;
+    if world.excused && world.boots_after_error != u8::MAX {
+        world.boots_after_error = world.boots_after_error.checked_sub(1)?;
+    }
     Some(())
 }
 
@@ -419,6 +439,7 @@ const WORDS: &[Word] = &[
     ("fail-bmc", Step::FailBmc),
     ("lose-disk", Step::LoseDisk),
     ("plan-stop", Step::Plan),
+    ("call-off-stop", Step::CallOff),
     ("confirm", |n| Step::Confirm(n, false)),
     ("confirm-accepting-loss", |n| Step::Confirm(n, true)),
     ("give-up", Step::GiveUp),

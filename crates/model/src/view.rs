@@ -1,5 +1,7 @@
 //! What a node of the model knows, and the facts that `core` is given for it.
 
+use std::hash::{Hash, Hasher};
+
 use dyad_core::dataset::{Class, Dataset, Membership, OwnRemoval, Prefix, worst_class};
 use dyad_core::decision::Outcome;
 use dyad_core::facts::{
@@ -11,7 +13,7 @@ use dyad_core::ids::{ClusterId, Index, MemberId, NodeName, Term};
 use dyad_core::statement::{EtcdWord, Listed, Place, Statement};
 
 use crate::Variant;
-use crate::world::{Conf, Data, GENERATIONS, Said, World, member};
+use crate::world::{Conf, Data, GENERATIONS, Said, World, bits, member};
 
 /// The names of the two nodes.
 pub const NAMES: [&str; 2] = ["north", "south"];
@@ -36,7 +38,7 @@ pub enum Ask {
 }
 
 /// Everything that a node knows, in few bits: the key under which a decision is remembered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct View {
     /// Which node.
     pub node: usize,
@@ -71,6 +73,76 @@ pub struct View {
     proof_stale: bool,
     said: Said,
     heard: Said,
+}
+
+impl Hash for View {
+    /// Word by word: most of the time of a search goes into looking decisions up.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let word = |bytes: [u8; 8]| u64::from_le_bytes(bytes);
+        let [p, q, r, s] = self.prefixes;
+        let live = self.live;
+        let record = self.record.map_or(255, |(term, index)| term << 4 | index);
+        let ask = match self.ask {
+            Ask::Look => 0,
+            Ask::Promote => 1,
+            Ask::Recover => 2,
+            Ask::Plan(both) => 3 + u8::from(both),
+            Ask::Boot => 5,
+            Ask::Confirm(accept) => 6 + u8::from(accept),
+            Ask::GiveUp => 8,
+        };
+        let flags = bits(&[
+            self.mark,
+            self.yielded,
+            self.eligible_stale,
+            self.patience_over,
+            self.caught_up,
+            self.sees,
+            self.quorate,
+            self.clean,
+            self.bmc_off,
+            self.bmc_on,
+            self.fenced_before,
+            self.proof_stale,
+            self.removal.is_some(),
+            self.removal == Some(true),
+        ]);
+        let numbers = [
+            self.node as u8 | ask << 1,
+            self.generation,
+            self.data as u8,
+            self.last.0 << 4 | self.last.1,
+            self.without,
+            self.promoting,
+            self.eligible,
+            record,
+        ];
+        for word in [
+            word([
+                p.voters, p.learners, p.removed, q.voters, q.learners, q.removed, r.voters,
+                self.count,
+            ]),
+            word([
+                r.learners,
+                r.removed,
+                s.voters,
+                s.learners,
+                s.removed,
+                live.voters,
+                live.learners,
+                live.removed,
+            ]),
+            word(numbers),
+            flags << 24
+                | u64::from(self.started) << 16
+                | u64::from(self.person) << 8
+                | self.etcd as u64,
+            self.said.pack(),
+            self.heard.pack(),
+        ] {
+            state.write_u64(word);
+        }
+    }
 }
 
 const CLASSES: [Class; 6] =
@@ -217,7 +289,11 @@ impl View {
             eligibility: (self.eligible > 0).then(|| Eligibility {
                 boot: if self.eligible_stale { "boot-1" } else { "boot-2" }.into(),
                 member: own,
-                with: id(member(peer_node, self.eligible - 1)),
+                with: if self.eligible == crate::reduce::GONE {
+                    MemberId(0xf0)
+                } else {
+                    id(member(peer_node, self.eligible - 1))
+                },
                 by: EligibleBy::Barrier,
             }),
             etcd: Etcd {

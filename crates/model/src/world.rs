@@ -7,7 +7,7 @@
 /// The longest log tail that is modelled.
 pub const LOG: usize = 12;
 /// The number of incarnations of each node.
-pub const GENERATIONS: u8 = 3;
+pub const GENERATIONS: u8 = 4;
 
 /// What a log entry does. The upper three bits of an entry are its term.
 pub mod kind {
@@ -18,9 +18,9 @@ pub mod kind {
     /// Adds a learner; the member is added to it.
     pub const ADD: u8 = 5;
     /// Promotes a learner.
-    pub const PROMOTE: u8 = 11;
+    pub const PROMOTE: u8 = 13;
     /// Removes a member.
-    pub const REMOVE: u8 = 17;
+    pub const REMOVE: u8 = 21;
 }
 
 /// A member: node and incarnation.
@@ -206,6 +206,8 @@ pub struct World {
     pub humans: u8,
     /// Fencings since the last fault.
     pub fencings: u8,
+    /// Boots that are followed after a person erred, or accepted a loss: only P3 is promised then.
+    pub boots_after_error: u8,
     /// A person erred, or accepted a loss that was named: P1 and P2 are not promised any more.
     pub excused: bool,
     /// Data were deleted, not moved aside.
@@ -216,12 +218,14 @@ pub struct World {
     pub truncated: bool,
 }
 
-fn bits(flags: &[bool]) -> u64 {
+/// Flags as a number.
+pub(crate) fn bits(flags: &[bool]) -> u64 {
     flags.iter().fold(0, |word, flag| word << 1 | u64::from(*flag))
 }
 
 impl Said {
-    fn pack(&self) -> u64 {
+    /// The statement as a number.
+    pub(crate) fn pack(&self) -> u64 {
         let flags = bits(&[
             self.valid,
             self.fresh,
@@ -384,6 +388,7 @@ impl World {
             leaves,
             humans,
             fencings: 0,
+            boots_after_error: u8::MAX,
             excused: false,
             destroyed: false,
             disk_lost: false,
@@ -457,7 +462,7 @@ impl World {
             self.leaves,
             self.humans,
             self.fencings,
-            0,
+            self.boots_after_error,
         ]);
         words[16] = bits(&[self.excused, self.destroyed, self.disk_lost, self.truncated]);
         words

@@ -14,6 +14,7 @@ fn exhaust(name: &str, start: World, scope: Scope, liveness: bool) {
         panic!("{name}:\n{}", scenario::counter_example(&violation, variant::sound()));
     }
     assert!(found.complete, "{name}: more states than the bound");
+    assert_eq!(found.truncated, 0, "{name}: the bounds of the model cut paths short");
 }
 
 const PLAIN: Scope = Scope {
@@ -22,6 +23,7 @@ const PLAIN: Scope = Scope {
     ports: false,
     bmc: false,
     disks: false,
+    call_off: false,
     count_fencings: false,
 };
 
@@ -52,6 +54,7 @@ mod large {
             ports: true,
             bmc: true,
             disks: true,
+            call_off: false,
             count_fencings: true,
             ..PLAIN
         };
@@ -65,9 +68,29 @@ mod large {
         exhaust("3 faults, 2 writes", World::redundant(3, 0, 0), scope, false);
     }
 
-    /// A fault and a planned stop, with liveness.
+    /// Two faults, a planned stop, cuts of etcd's peer port and one human act, right or wrong.
+    #[test]
+    fn two_faults_a_leave_port_cuts_and_a_human_act() {
+        let start = World { boots_after_error: 2, ..World::redundant(2, 1, 1) };
+        let scope = Scope { ports: true, ..PLAIN };
+        exhaust("2 faults, 1 leave, port cuts, 1 human act", start, scope, false);
+    }
+
+    /// Two planned stops: after each other, of the same node twice, and of both at once.
+    #[test]
+    fn two_leaves() {
+        exhaust("2 leaves, liveness", World::redundant(0, 2, 0), PLAIN, true);
+    }
+
+    /// A fault and a planned stop that may be called off, with liveness.
     #[test]
     fn a_fault_and_a_leave() {
-        exhaust("1 fault, 1 leave, liveness", World::redundant(1, 1, 0), PLAIN, true);
+        let scope = Scope { one_way: true, ports: true, call_off: true, ..PLAIN };
+        exhaust(
+            "1 fault, 1 leave or one called off, cuts of any kind, liveness",
+            World::redundant(1, 1, 0),
+            scope,
+            true,
+        );
     }
 }

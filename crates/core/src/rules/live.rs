@@ -16,13 +16,15 @@ pub(crate) fn live(facts: &Facts, standing: &Standing) -> Verdict {
     if standing.yielded {
         return Verdict::nothing(Rule::R8, "this node has yielded: Pacemaker stops its etcd");
     }
-    // R2: somebody may have voted in this member's name.
+    // R2: somebody may have voted in this member's name. Unless this node went on alone too: then two histories
+    // have begun, and no node gives its own up by itself (R6).
     let own = facts.dataset.member_id;
     let burnt = facts
         .heard()
         .and_then(|heard| heard.listener)
         .is_some_and(|listed| listed.place == Place::Burnt && Some(listed.member) == own);
-    if burnt {
+    let went_on = standing.class == Class::Alone && !broken!(facts, ServedHistoryYields);
+    if burnt && !went_on {
         let because = format!("{} goes on without this member", facts.peer.name);
         return Verdict::new(Action::Yield, Rule::R2, because);
     }
@@ -228,7 +230,9 @@ fn yields(facts: &Facts, standing: &Standing, heard: &Statement) -> bool {
         Some(survivor) if *survivor == facts.peer.name => false,
         _ => facts.node < facts.peer.name,
     };
-    peer_fit && !(own_fit && own_first) || broken!(facts, BothYield)
+    // A change of the membership in the own tail: this log may be needed to tell what became of it.
+    let sure = facts.dataset.solid_pair() || broken!(facts, YieldsInMidChange);
+    peer_fit && sure && !(own_fit && own_first) || broken!(facts, BothYield)
 }
 
 /// Whether the peer counts this node's present member as a voter that it waits for.

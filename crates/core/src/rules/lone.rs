@@ -1,6 +1,7 @@
 //! R5 and R6: where Pacemaker calls no agent, or only a person can decide.
 
 use super::Verdict;
+use crate::commands;
 use crate::dataset::Class;
 use crate::decision::{Action, Awaited, Refusal, Rule};
 use crate::facts::{Facts, Power};
@@ -22,7 +23,7 @@ pub(crate) fn boot(facts: &Facts, standing: &Standing) -> Verdict {
         let because = "no automatic boot alone without fencing, or in maintenance";
         return Verdict::inert(
             format!("proof that {name} is down"),
-            "dyad confirm",
+            commands::confirm(name),
             Rule::R5,
             because,
         );
@@ -57,11 +58,11 @@ fn not_alone(facts: &Facts, standing: &Standing) -> Verdict {
                 standing.last
             );
             let missing = format!("{name}, or a person who knows that it never went on alone");
-            Verdict::inert(missing, "dyad confirm --accept-possible-loss", Rule::R5, because)
+            Verdict::inert(missing, commands::confirm_with_loss(name), Rule::R5, because)
         }
         class => {
             let because = format!("a {class} dataset cannot go on without {name}");
-            Verdict::inert(format!("{name} in the cluster"), "dyad status", Rule::R5, because)
+            Verdict::inert(format!("{name} in the cluster"), commands::STATUS, Rule::R5, because)
         }
     }
 }
@@ -71,11 +72,11 @@ pub(crate) fn confirm(facts: &Facts, standing: &Standing, accept_loss: bool) -> 
     let name = &facts.peer.name;
     if facts.peer.present {
         let because = format!("{name} is in the cluster now");
-        return Verdict::refuse(Refusal::PeerIsUp, "dyad status", Rule::R5, because);
+        return Verdict::refuse(Refusal::PeerIsUp, commands::STATUS, Rule::R5, because);
     }
     if let Some(path) = facts.peer.paths.first() {
         let because = format!("{name} answers on {path}");
-        return Verdict::refuse(Refusal::PeerIsUp, "dyad status", Rule::R5, because);
+        return Verdict::refuse(Refusal::PeerIsUp, commands::STATUS, Rule::R5, because);
     }
     let says_on = facts
         .peer
@@ -84,7 +85,7 @@ pub(crate) fn confirm(facts: &Facts, standing: &Standing, accept_loss: bool) -> 
         .is_some_and(|reading| reading.state == Power::On && reading.ring == facts.ring);
     if says_on {
         let because = format!("{name}'s BMC says that it is on");
-        return Verdict::refuse(Refusal::PeerIsUp, "dyad fence", Rule::R5, because);
+        return Verdict::refuse(Refusal::PeerIsUp, commands::fence(name), Rule::R5, because);
     }
     match standing.class {
         Class::Alone => {
@@ -111,14 +112,14 @@ pub(crate) fn confirm(facts: &Facts, standing: &Standing, accept_loss: bool) -> 
                 format!("everything that {name} wrote alone after {} would be lost", standing.last);
             Verdict::refuse(
                 Refusal::WouldLose,
-                "dyad confirm --accept-possible-loss",
+                commands::confirm_with_loss(name),
                 Rule::R5,
                 because,
             )
         }
         class => {
             let because = format!("a {class} dataset can never go on alone");
-            Verdict::refuse(Refusal::NotAVoter, "dyad replace", Rule::R2, because)
+            Verdict::refuse(Refusal::NotAVoter, commands::replace(&facts.node), Rule::R2, because)
         }
     }
 }
@@ -130,11 +131,16 @@ pub(crate) fn give_up(facts: &Facts, standing: &Standing) -> Verdict {
         && facts.heard().is_some_and(|heard| heard.class == Class::Alone);
     if facts.etcd_runs() {
         let because = "this node's etcd runs: what it serves is not given up";
-        return Verdict::refuse(Refusal::WouldLose, "dyad maintenance on", Rule::R6, because);
+        return Verdict::refuse(
+            Refusal::WouldLose,
+            commands::maintenance_start(&facts.node),
+            Rule::R6,
+            because,
+        );
     }
     if !diverged {
         let because = format!("this node and {name} have not diverged, as far as both say now");
-        return Verdict::refuse(Refusal::WouldLose, "dyad status", Rule::R6, because);
+        return Verdict::refuse(Refusal::WouldLose, commands::STATUS, Rule::R6, because);
     }
     let because = format!("a person chose {name}'s dataset; this one is kept aside");
     Verdict::new(Action::Yield, Rule::R6, because)

@@ -8,6 +8,7 @@ pub(crate) mod stop;
 pub(crate) mod table;
 pub(crate) mod take_over;
 
+use crate::commands;
 use crate::dataset::Class;
 use crate::decision::{Action, Awaited, Refusal, Rule};
 use crate::facts::Facts;
@@ -57,7 +58,7 @@ impl Verdict {
 pub(crate) fn contradiction(facts: &Facts, standing: &Standing) -> Option<Verdict> {
     let dataset = &facts.dataset;
     let says = |what: String| {
-        let command = "dyad etcd inspect; dyad status";
+        let command = commands::INSPECT_AND_STATUS;
         Some(Verdict::inert("facts that fit together", command, Rule::R11, what))
     };
     if facts.node == facts.peer.name {
@@ -98,7 +99,7 @@ pub(crate) fn third_member(facts: &Facts, standing: &Standing) -> Option<Verdict
             "a member that is neither {} nor {} is in the membership{who}",
             facts.node, facts.peer.name
         );
-        let command = "etcdctl member list; etcdctl member remove ID";
+        let command = commands::REMOVE_MEMBER;
         return Some(Verdict::refuse(Refusal::ThirdMember, command, Rule::R11, because));
     }
     None

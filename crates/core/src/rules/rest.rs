@@ -1,9 +1,11 @@
 //! An etcd at rest.
 
 use super::{Verdict, table, take_over, third_member};
+use crate::commands;
 use crate::dataset::Class;
 use crate::decision::{Action, Awaited, Refusal, Rule};
 use crate::facts::Facts;
+use crate::ids::NodeName;
 use crate::proof;
 use crate::standing::Standing;
 use crate::statement::Statement;
@@ -38,12 +40,12 @@ fn doubtful(facts: &Facts, standing: &Standing, heard: &Statement) -> Option<Ver
     {
         let because =
             format!("the own dataset is of cluster {own}, that of {name} of cluster {theirs}");
-        let command = "dyad etcd inspect; dyad resolve";
+        let command = commands::INSPECT_AND_RESOLVE;
         return Some(Verdict::refuse(Refusal::ForeignCluster, command, Rule::R11, because));
     }
-    let rolled_back = |who: String, remembered, found| {
+    let rolled_back = |who: String, node: &NodeName, remembered, found| {
         let because = format!("{who} disk ends at {found}, but {remembered} was seen of it");
-        Verdict::refuse(Refusal::RolledBack, "dyad replace", Rule::R11, because)
+        Verdict::refuse(Refusal::RolledBack, commands::replace(node), Rule::R11, because)
     };
     if broken!(facts, RollbackIsTaken) {
         return None;
@@ -53,14 +55,14 @@ fn doubtful(facts: &Facts, standing: &Standing, heard: &Statement) -> Option<Ver
         && memory.last > standing.last
         && !matches!(standing.class, Class::None | Class::Broken)
     {
-        return Some(rolled_back("the own".to_owned(), memory.last, standing.last));
+        return Some(rolled_back("the own".to_owned(), &facts.node, memory.last, standing.last));
     }
     if let (Some(memory), Some(stated)) = (facts.peer.memory, heard.last)
         && Some(memory.member) == heard.member_id
         && memory.last > stated
         && standing.class == Class::Pair
     {
-        return Some(rolled_back(format!("{name}'s"), memory.last, stated));
+        return Some(rolled_back(format!("{name}'s"), name, memory.last, stated));
     }
     None
 }
@@ -119,7 +121,7 @@ fn absent(facts: &Facts, standing: &Standing) -> Verdict {
         }
         class => {
             let because = format!("a {class} dataset cannot go on without {name}");
-            Verdict::inert(format!("{name} in the cluster"), "dyad status", Rule::R11, because)
+            Verdict::inert(format!("{name} in the cluster"), commands::STATUS, Rule::R11, because)
         }
     }
 }
@@ -129,5 +131,5 @@ fn without_proof(facts: &Facts, because: String) -> Verdict {
         return Verdict::wait(Awaited::Fencing, Rule::R2, because);
     }
     let missing = format!("proof that {} is down", facts.peer.name);
-    Verdict::inert(missing, "dyad confirm", Rule::R5, because)
+    Verdict::inert(missing, commands::confirm(&facts.peer.name), Rule::R5, because)
 }

@@ -2,6 +2,7 @@
 
 use super::live::awaited_as_voter;
 use super::{Verdict, take_over};
+use crate::commands;
 use crate::dataset::Class;
 use crate::decision::{Action, Awaited, Refusal, Rule};
 use crate::facts::{Facts, LogPosition};
@@ -48,7 +49,7 @@ pub(crate) fn cell(facts: &Facts, own: &Standing, heard: &Statement) -> Verdict 
                 return Verdict::new(action, rule, "");
             }
             let because = format!("this node and {name} each went on alone: two histories");
-            Verdict::refuse(Refusal::Diverged, "dyad resolve", Rule::R6, because)
+            Verdict::refuse(Refusal::Diverged, commands::RESOLVE, Rule::R6, because)
         }
         // Alone / others: start; the peer yields or joins. By the mark alone there is still a vote to cast.
         (Class::Alone, Class::Pair | Class::Learner) => start(rule, "this node has everything"),
@@ -87,7 +88,7 @@ pub(crate) fn cell(facts: &Facts, own: &Standing, heard: &Statement) -> Verdict 
         // None / None is an install.
         (Class::None, Class::None) => {
             let because = format!("neither this node nor {name} has data");
-            Verdict::inert("a dataset", "dyad install", rule, because)
+            Verdict::inert("a dataset", commands::SETUP, rule, because)
         }
         // Everything else: nobody has a voter's dataset.
         (
@@ -96,7 +97,7 @@ pub(crate) fn cell(facts: &Facts, own: &Standing, heard: &Statement) -> Verdict 
         ) => {
             let because =
                 format!("own dataset {}, {name}'s {}: nobody can vote", own.class, heard.class);
-            Verdict::refuse(Refusal::NoVoter, "dyad resolve", rule, because)
+            Verdict::refuse(Refusal::NoVoter, commands::RESOLVE, rule, because)
         }
     }
 }
@@ -192,7 +193,7 @@ fn join(facts: &Facts, heard: &Statement, rule: Rule) -> Verdict {
     if !facts.disk_writable {
         return Verdict::inert(
             "a disk that takes writes",
-            "df; dmesg",
+            commands::DISK,
             Rule::R11,
             "the own disk is full or read-only",
         );

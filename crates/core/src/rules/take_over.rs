@@ -1,6 +1,7 @@
 //! R2 and R2a: going on alone.
 
 use super::Verdict;
+use crate::commands;
 use crate::dataset::Class;
 use crate::decision::{Action, Rule};
 use crate::facts::Facts;
@@ -12,13 +13,13 @@ use crate::statement::{EtcdWord, Statement};
 /// Why a node may not go on alone now.
 pub(crate) struct Missing {
     pub(crate) what: String,
-    pub(crate) command: &'static str,
+    pub(crate) command: String,
     /// Proof is all that is missing: fencing will bring it.
     pub(crate) only_proof: bool,
 }
 
-fn missing<T>(what: impl Into<String>, command: &'static str) -> Result<T, Missing> {
-    Err(Missing { what: what.into(), command, only_proof: false })
+fn missing<T>(what: impl Into<String>, command: impl Into<String>) -> Result<T, Missing> {
+    Err(Missing { what: what.into(), command: command.into(), only_proof: false })
 }
 
 /// R2a: the mark and the statement first; then the facts are gathered again, and only then the vote is cast.
@@ -41,11 +42,11 @@ pub(crate) fn permission(
     let voter = matches!(standing.class, Class::Pair | Class::Alone)
         || (standing.class == Class::Learner && broken!(facts, LearnerTakesOver));
     if !voter {
-        return missing("a voter's dataset", "dyad status");
+        return missing("a voter's dataset", commands::STATUS);
     }
     // The applied voters must be exactly {me, dead}.
     let Some(dead) = standing.other.filter(|_| !standing.third) else {
-        return missing("exactly one other voter", "dyad etcd inspect");
+        return missing("exactly one other voter", commands::INSPECT);
     };
     let live_voters = facts.etcd.members.iter().filter(|member| !member.learner);
     if !facts.etcd.members.is_empty()
@@ -53,15 +54,15 @@ pub(crate) fn permission(
             .clone()
             .any(|member| member.id != dead && Some(member.id) != facts.dataset.member_id)
     {
-        return missing("exactly one other voter", "etcdctl member list");
+        return missing("exactly one other voter", commands::MEMBERS);
     }
     if !facts.disk_writable {
-        return missing("a disk that takes writes", "df; dmesg");
+        return missing("a disk that takes writes", commands::DISK);
     }
     if facts.pacemaker.maintenance || !facts.pacemaker.managed {
         return missing(
             "Pacemaker in charge (maintenance, or not managed)",
-            "dyad maintenance off",
+            commands::maintenance_end(&facts.node),
         );
     }
     let newest = standing.class == Class::Alone
@@ -78,7 +79,7 @@ pub(crate) fn permission(
         }
         _ => Err(Missing {
             what: format!("proof that {peer} is down"),
-            command: "dyad confirm",
+            command: commands::confirm(peer),
             only_proof: newest,
         }),
     }
@@ -103,7 +104,7 @@ fn on_proof(
     }
     missing(
         format!("whether {peer} went on without this copy: no barrier was passed in this boot"),
-        "dyad confirm --accept-possible-loss",
+        commands::confirm_with_loss(peer),
     )
 }
 
@@ -162,11 +163,11 @@ fn on_statement(
                 "{peer}'s newer entries: its log ends at {stated}, the own at {}",
                 standing.last
             ),
-            "dyad confirm --accept-possible-loss",
+            commands::confirm_with_loss(peer),
         ),
         None => missing(
             format!("how far {peer}'s log went: it {how} and left no record"),
-            "dyad confirm --accept-possible-loss",
+            commands::confirm_with_loss(peer),
         ),
     }
 }

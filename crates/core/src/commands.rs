@@ -1,0 +1,53 @@
+//! The commands that decisions name: what a person types to supply the missing fact. All of them stand here, so
+//! that they can be held against the command line in one place.
+
+use crate::ids::NodeName;
+
+/// The pair at a glance.
+pub(crate) const STATUS: &str = "dyad status";
+/// What a data directory holds.
+pub(crate) const INSPECT: &str = "dyad etcd inspect";
+/// What holds a dataset, and how the pair sees it.
+pub(crate) const INSPECT_AND_STATUS: &str = "dyad etcd inspect; dyad status";
+/// What two unlike datasets hold, then the choice between them.
+pub(crate) const INSPECT_AND_RESOLVE: &str = "dyad etcd inspect; dyad resolve";
+/// Which of two datasets goes on.
+pub(crate) const RESOLVE: &str = "dyad resolve";
+/// Makes this node one of a pair.
+pub(crate) const SETUP: &str = "dyad setup";
+/// Whether the disk is full, or read-only.
+pub(crate) const DISK: &str = "df; dmesg";
+/// Who is in etcd's membership.
+pub(crate) const MEMBERS: &str = "etcdctl member list";
+/// Who is in etcd's membership, and how a stranger is put out.
+pub(crate) const REMOVE_MEMBER: &str = "etcdctl member list; etcdctl member remove ID";
+
+/// A person states that the peer is down.
+pub(crate) fn confirm(peer: &NodeName) -> String {
+    format!("dyad confirm --yes-peer-is-down {peer}")
+}
+
+/// A person states that the peer is down, and accepts what it alone may hold.
+pub(crate) fn confirm_with_loss(peer: &NodeName) -> String {
+    format!("dyad confirm --yes-peer-is-down {peer} --accept-possible-loss")
+}
+
+/// Fences the peer by hand.
+pub(crate) fn fence(peer: &NodeName) -> String {
+    format!("dyad drill --really {peer}")
+}
+
+/// Takes a node out of service in order.
+pub(crate) fn maintenance_start(node: &NodeName) -> String {
+    format!("dyad maintenance start {node}")
+}
+
+/// Takes a node into service again.
+pub(crate) fn maintenance_end(node: &NodeName) -> String {
+    format!("dyad maintenance end {node}")
+}
+
+/// Gives a node a new, empty member.
+pub(crate) fn replace(node: &NodeName) -> String {
+    format!("dyad replace {node}")
+}
