@@ -122,3 +122,17 @@ fn a_statement_counts_only_if_it_answers_this_boot() {
     facts.peer.statement.as_mut().unwrap().node = "south10".into();
     assert_eq!(action(&facts), "wait");
 }
+
+/// A member that was given up is never joined again, though the peer's last word still lists it as a learner: an id
+/// that has voted must not start with an empty log (R4).
+#[test]
+fn a_given_up_member_is_not_joined_again() {
+    let mut facts = fixture::pair_at_rest();
+    facts.dataset = fixture::dataset(Left);
+    let mut peer = fixture::statement(Alone);
+    peer.etcd = EtcdWord::Serving;
+    peer.last = Option::None;
+    peer.listener = Some(Listed { member: fixture::ME, place: Place::Learner });
+    facts.peer.statement = Some(peer);
+    assert_eq!(action(&facts), "wait", "{:?}", decide(&facts));
+}

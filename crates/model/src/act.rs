@@ -103,6 +103,10 @@ impl Model {
             Action::AcceptConfirmation { accept_loss } => {
                 // A wrong word, or one that accepts a loss: what follows was warned of.
                 world.excused |= world.nodes[1 - node].up || *accept_loss;
+                if *accept_loss {
+                    // What this copy lacks was named, and is given up. What is acknowledged from now on is not.
+                    world.acked &= world.nodes[node].writes(world.base_writes);
+                }
                 let me = &mut world.nodes[node];
                 me.person = if *accept_loss { 2 } else { 1 };
                 me.quorate = true;

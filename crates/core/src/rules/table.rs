@@ -198,7 +198,11 @@ fn join(facts: &Facts, heard: &Statement, rule: Rule) -> Verdict {
             "the own disk is full or read-only",
         );
     }
-    let added = heard.listener.filter(|listed| listed.place == Place::Learner);
+    // A word that is older than the yield may still list the member that was given up: an id that has voted must
+    // never start with an empty log.
+    let added = heard.listener.filter(|listed| {
+        listed.place == Place::Learner && Some(listed.member) != facts.dataset.member_id
+    });
     match added {
         Some(listed) if heard.etcd == EtcdWord::Serving || broken!(facts, JoinBeforePeerServes) => {
             let because = format!("{name} serves and has added this node as {}", listed.member);
