@@ -233,7 +233,12 @@ impl Node {
     /// do twelve times a minute says so once.
     fn is_news(&self, decision: &Decision, failure: Option<&str>) -> bool {
         let path = self.place.runtime.join("last-decision.json");
-        let now = (serde_json::to_value(&decision.action).ok(), decision.rule.to_string(), failure);
+        let mut action = serde_json::to_value(&decision.action).unwrap_or_default();
+        // That a wait has become shorter is no news.
+        if let Some(fields) = action.as_object_mut() {
+            fields.remove("untilMs");
+        }
+        let now = (action, decision.rule.to_string(), failure);
         let now = serde_json::json!(now);
         let last: Option<serde_json::Value> = record::read(&path).ok().flatten();
         if last.as_ref() == Some(&now) {

@@ -163,6 +163,12 @@ impl Pair {
         ids
     }
 
+    /// How many members vote, as a node's etcd knows them. A learner may be on its way at any time.
+    pub(crate) fn voters(&self, node: &str) -> usize {
+        let text = self.etcdctl(node, &["member", "list"]).unwrap_or_default();
+        text.lines().filter(|line| line.trim_end().ends_with("false")).count()
+    }
+
     /// Waits until a node's etcd accepts a write.
     #[track_caller]
     pub(crate) fn wait_writable(&self, node: &str) {

@@ -36,7 +36,7 @@ fn one_way(from: &str) {
     let clients = pair.clients();
     pair.ask(&Request::Cut { links: Link::ALL.to_vec(), from: Some(from.into()) });
     pair.wait("a node to go on alone", || {
-        let alone = pair.names().into_iter().find(|node| pair.members(node).len() == 1);
+        let alone = pair.names().into_iter().find(|node| pair.voters(node) == 1);
         alone.is_none().then(|| "none does".into())
     });
     let off = pair.powered_off();
@@ -92,7 +92,7 @@ fn a_blocked_peer_port_makes_one_yield() {
         pair.ask(&Request::BlockPort { node: node.into(), port: 2380 });
     }
     pair.wait_writable("node-a");
-    assert_eq!(pair.members("node-a").len(), 1);
+    assert_eq!(pair.voters("node-a"), 1);
     pair.heal().unwrap();
     pair.wait_protected();
     clients.judge(&pair);

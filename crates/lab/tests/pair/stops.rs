@@ -33,7 +33,7 @@ fn one(leaver: &str, leader: &str) {
 
     stop(&pair, leaver);
     stopped(&pair, leaver);
-    assert_eq!(pair.members(&stays).len(), 1);
+    assert_eq!(pair.voters(&stays), 1);
     pair.wait_writable(&stays);
     start(&pair, leaver);
     pair.wait_protected();

@@ -63,7 +63,7 @@ fn the_newer_copy_boots_alone() {
     pair.power_on("node-b");
     pair.wait_decision("node-b", seen, "forcePeerOff", "R5");
     pair.wait_writable("node-b");
-    assert_eq!(pair.members("node-b").len(), 1);
+    assert_eq!(pair.voters("node-b"), 1);
 
     pair.heal().unwrap();
     pair.power_on("node-a");
