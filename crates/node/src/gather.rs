@@ -27,6 +27,8 @@ use crate::{boot, pacemaker};
 
 /// A disk that does not answer within this time is stuck; the monitor answers all the same (R9).
 const DISK_LIMIT: Duration = Duration::from_secs(5);
+/// Connections that have gone silent are made anew first, on both nodes: that takes two monitors and a dial.
+const LEADERLESS_MS_MIN: u64 = 15_000;
 /// Below this much room etcd would soon stop: the disk does not count as one that takes writes.
 const FREE_BYTES_MIN: u64 = 64 << 20;
 
@@ -301,7 +303,7 @@ impl Sources<'_> {
         let timing = self.pair.timing();
         Policy {
             survivor: Some(self.pair.nodes[self.pair.preferred()].name.clone()),
-            leaderless_ms_max: (10 * self.pair.etcd.election_ms).max(10_000),
+            leaderless_ms_max: (10 * self.pair.etcd.election_ms).max(LEADERLESS_MS_MIN),
             lone_boot_delay_ms: timing
                 .nodes
                 .iter()
