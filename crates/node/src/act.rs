@@ -2,7 +2,7 @@
 //!
 //! Each step can be the last one before a crash: the next decision starts from what is then true.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use dyad_cluster::pair::Node as PairNode;
 use dyad_core::dataset::Class;
@@ -12,7 +12,7 @@ use dyad_core::facts::{
     TakeOverMark, YieldMark,
 };
 use dyad_core::ids::{ClusterId, MemberId};
-use etcd_peer::client::{Deadline, Members, Reason};
+use etcd_peer::client::{Client, Deadline, Members, Reason};
 
 use crate::etcd::{Endpoints, environment, is_pair_of};
 use crate::gather::{Gathered, words};
@@ -26,6 +26,8 @@ pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 const REQUEST_LIMIT: Duration = Duration::from_secs(5);
 /// A change of the membership waits for a majority's disks.
 const CHANGE_LIMIT: Duration = Duration::from_secs(8);
+/// etcd calls a connection healthy after five seconds; members may have to find each other first.
+const HEALTHY_LIMIT: Duration = Duration::from_secs(15);
 /// The barrier's write: it must not hold the monitor (R9); the next one tries again.
 const BARRIER_LIMIT: Duration = Duration::from_secs(3);
 /// How strongly an offer asks to be promoted. Pacemaker compares; both nodes may be promoted.
@@ -263,7 +265,7 @@ fn barrier(node: &Node, facts: &Facts, with: MemberId) -> Result<(), Failure> {
 fn leave(node: &Node, facts: &Facts) -> Result<(), Failure> {
     let (_, member) = own_ids(facts)?;
     // Asked of the peer, which leads: the own etcd stops by itself as soon as it applies the removal.
-    let removed = node.peer_client()?.remove(member, Deadline::after(CHANGE_LIMIT));
+    let removed = remove_when_healthy(&node.peer_client()?, member);
     let stopped = stop(node, facts);
     match removed {
         // Stopped all the same: a leave that failed is a plain stop.
@@ -272,6 +274,23 @@ fn leave(node: &Node, facts: &Facts) -> Result<(), Failure> {
             Err(error.into())
         }
         _ => stopped,
+    }
+}
+
+/// Removes a member. etcd refuses to change the membership for the first seconds of a connection between its
+/// members; a stop that did not wait for them would leave the other node without a majority.
+fn remove_when_healthy(client: &Client, member: MemberId) -> Result<(), etcd_peer::client::Error> {
+    let start = Instant::now();
+    loop {
+        match client.remove(member, Deadline::after(CHANGE_LIMIT)) {
+            Err(error)
+                if error.reason() == Some(Reason::UnhealthyCluster)
+                    && start.elapsed() < HEALTHY_LIMIT =>
+            {
+                std::thread::sleep(Duration::from_millis(200));
+            }
+            other => return other.map(drop),
+        }
     }
 }
 

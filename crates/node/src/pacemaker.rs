@@ -79,9 +79,11 @@ fn parse_attributes(xml: &str) -> Result<Vec<(NodeName, String)>, Error> {
 /// How much this node wants to be promoted; `None` withdraws it.
 pub fn set_promotion_score(score: Option<u32>) -> Result<(), Error> {
     let score = score.map(|score| score.to_string());
+    // By its name: not only the agent says so, and only that has the resource in its environment.
+    let promotion = format!("--promotion={}", dyad_cluster::cib::ETCD);
     let arguments: Vec<&str> = match &score {
-        Some(score) => vec!["--promotion", "--lifetime", "reboot", "--update", score],
-        None => vec!["--promotion", "--lifetime", "reboot", "--delete"],
+        Some(score) => vec![&promotion, "--lifetime", "reboot", "--update", score],
+        None => vec![&promotion, "--lifetime", "reboot", "--delete"],
     };
     output(&mut command("crm_attribute", arguments), "", LIMIT)?;
     Ok(())
