@@ -165,6 +165,10 @@ impl Model {
                 return;
             }
             let follower = 1 - leader;
+            // raft takes nothing back that was committed: of two histories one etcd ends here.
+            if !world.shares_committed(follower) {
+                return;
+            }
             // What the leader has goes to the follower first; its own fsync carries its commit mark.
             let log = world.nodes[leader];
             if !breaks!(self.variant, BarrierIsARead) {
@@ -325,6 +329,9 @@ fn hand_over(world: &mut World, node: usize) {
     if !world.can_commit(node)
         || etcd_state(world, 1 - node) == dyad_core::facts::EtcdState::Learner
     {
+        return;
+    }
+    if !world.shares_committed(1 - node) {
         return;
     }
     let source = world.nodes[node];

@@ -144,6 +144,13 @@ impl World {
         Some(())
     }
 
+    /// Whether everything that a node holds for committed is in the other's log too.
+    pub fn shares_committed(&self, node: usize) -> bool {
+        let (me, peer) = (&self.nodes[node], &self.nodes[1 - node]);
+        let committed = me.commit as usize;
+        me.commit <= peer.len && me.log[..committed] == peer.log[..committed]
+    }
+
     /// Of the copies aside, only what clients were told of matters.
     pub fn aside_counts(&mut self, node: usize) {
         self.nodes[node].aside &= self.acked;
