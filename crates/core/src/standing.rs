@@ -100,6 +100,12 @@ fn record_holds(facts: &Facts, other: Option<MemberId>) -> bool {
 }
 
 impl Facts {
+    /// R2a: whether these facts still hold after an announcement, if Corosync now says this and nothing else was
+    /// asked again.
+    pub fn still_hold(&self, ring: &crate::ids::RingId, quorate: bool) -> bool {
+        crate::rules::take_over::still_holds(self, ring, quorate)
+    }
+
     /// The other voter of the own dataset, if there is exactly one: the member that a proof has to name (V8).
     pub fn other_voter(&self) -> Option<MemberId> {
         Standing::of(self).other

@@ -136,3 +136,17 @@ fn a_given_up_member_is_not_joined_again() {
     facts.peer.statement = Some(peer);
     assert_eq!(action(&facts), "wait", "{:?}", decide(&facts));
 }
+
+/// R2a: asking Corosync alone is enough for the second look only while the peer is away, in the same membership,
+/// with quorum.
+#[test]
+fn a_short_second_look_needs_the_same_membership() {
+    let mut facts = fixture::pair_at_rest();
+    let ring = facts.ring.clone();
+    facts.peer.present = false;
+    assert!(facts.still_hold(&ring, true));
+    assert!(!facts.still_hold(&ring, false));
+    assert!(!facts.still_hold(&"another".into(), true));
+    facts.peer.present = true;
+    assert!(!facts.still_hold(&ring, true));
+}

@@ -109,14 +109,11 @@ impl Sources<'_> {
         .is_settled()
     }
 
-    /// The look after an announcement (R2a), while the peer is not there.
-    ///
-    /// What can change the decision is the peer coming back, and that is a new membership of Corosync: then,
-    /// and if the peer was there all the time, there is no short cut and everything is gathered anew.
+    /// The look after an announcement (R2a), if `core` says that asking Corosync is enough; else nothing, and
+    /// everything is gathered anew.
     pub fn look_again(&self, before: &Gathered) -> Option<Gathered> {
         let seen = corosync::membership().ok()?;
-        let unchanged = before.facts.ring == RingId::from(seen.ring.as_str());
-        if before.facts.peer.present || !unchanged || !seen.quorate {
+        if !before.facts.still_hold(&RingId::from(seen.ring.as_str()), seen.quorate) {
             return None;
         }
         let mut again = before.clone();

@@ -1,7 +1,7 @@
 //! A node that boots and sees nobody (R5).
 //!
 //! Without quorum Pacemaker calls no agent, so this is a small loop of its own. It asks `core` once a second
-//! until there is quorum, for whatever reason, or nothing is left to do but to wait for a person.
+//! until there is quorum, for whatever reason: the peer came, was proven off, or a person confirmed.
 
 use std::time::Duration;
 

@@ -5,7 +5,7 @@ use crate::commands;
 use crate::dataset::Class;
 use crate::decision::{Action, Rule};
 use crate::facts::Facts;
-use crate::ids::MemberId;
+use crate::ids::{MemberId, RingId};
 use crate::proof::{self, Proof};
 use crate::standing::Standing;
 use crate::statement::{EtcdWord, Statement};
@@ -20,6 +20,14 @@ pub(crate) struct Missing {
 
 fn missing<T>(what: impl Into<String>, command: impl Into<String>) -> Result<T, Missing> {
     Err(Missing { what: what.into(), command: command.into(), only_proof: false })
+}
+
+/// R2a, the second look: whether the facts of the first still hold if nothing but Corosync is asked again.
+///
+/// What can change the decision is the peer coming back, and that is a new membership of Corosync. If the peer
+/// was there all the time its statements count, and there is no short cut.
+pub(crate) fn still_holds(facts: &Facts, ring: &RingId, quorate: bool) -> bool {
+    !facts.peer.present && facts.ring == *ring && quorate
 }
 
 /// R2a: the mark and the statement first; then the facts are gathered again, and only then the vote is cast.

@@ -192,6 +192,8 @@ impl Pair<'_> {
         let (child, path) = self.clients()?;
         let fault_ns = now_ns();
         self.lab.power(self.name(victim), PowerAction::Off).map_err(failure)?;
+        // Only what was sent after the cut shows that writes go on: what was under way may have been taken.
+        let cut_ns = now_ns();
         let mut timeline = None;
         let taken_over = || {
             timeline = self.lab.timeline(false).ok();
@@ -200,10 +202,11 @@ impl Pair<'_> {
         };
         self.lab.wait_until("the take-over", RECOVERY, taken_over).map_err(failure)?;
         self.wait_whole()?;
-        let report = self.judge(child, &path, fault_ns)?;
+        let report = self.judge(child, &path, cut_ns)?;
         let timeline = self.lab.timeline(false).map_err(failure)?;
         let first = report.first_write_after.get(&survivor).map(|write| write.after_ms);
-        let first = first.with_context(|| format!("no write through {survivor}"))?;
+        let first = first.with_context(|| format!("no write through {survivor}"))?
+            + Duration::from_nanos(cut_ns - fault_ns).as_secs_f64() * 1e3;
         let mut add = |what, value: Option<f64>| samples.entry(what).or_default().extend(value);
         add(FAULT_TO_WRITE, Some(first));
         add(PROOF_TO_WRITE, timeline.first(Phase::FencingDone).map(|step| first - step.ms));

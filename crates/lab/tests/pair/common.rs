@@ -250,6 +250,18 @@ impl Pair {
         self.power(node, PowerAction::Off).unwrap();
     }
 
+    /// Pulls a node's plug for good: its BMC takes the order to power on and does nothing until the lab is
+    /// healed. Returns when the other one goes on alone.
+    #[track_caller]
+    pub(crate) fn lose(&self, victim: &str) {
+        let survivor = self.peer_of(victim);
+        let seen = self.seen(survivor);
+        self.bmc(victim, "do-nothing".parse().unwrap()).unwrap();
+        self.pull_plug(victim);
+        self.wait_decision(survivor, seen, "takeOver", "R2");
+        self.wait_writable(survivor);
+    }
+
     /// Gives a node power.
     pub(crate) fn power_on(&self, node: &str) {
         self.power(node, PowerAction::On).unwrap();
