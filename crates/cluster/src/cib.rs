@@ -80,6 +80,10 @@ fn crm_config(pair: &Pair) -> Element {
         // Two nodes know each other: waiting 20 s for a coordinator to appear helps nobody.
         ("dc-deadtime", "5s".to_owned()),
         ("cluster-recheck-interval", "60s".to_owned()),
+        // A lost node reaches Pacemaker as two events. If it asks for its CIB between them it finds an update
+        // pending and sleeps a whole second before it asks again, in every other failure; this is long enough
+        // for both.
+        ("transition-delay", "20ms".to_owned()),
         // A survivor under load must not be throttled in the middle of a take-over.
         ("load-threshold", "1000%".to_owned()),
     ];
