@@ -34,6 +34,7 @@ mod rules;
 mod standing;
 pub mod statement;
 pub mod timing;
+pub mod worth;
 
 pub use decide::decide;
 pub use decision::{Action, Decision};

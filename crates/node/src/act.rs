@@ -5,13 +5,13 @@
 use std::time::{Duration, Instant};
 
 use dyad_cluster::pair::Node as PairNode;
-use dyad_core::dataset::Class;
 use dyad_core::decision::{Action, Awaited};
 use dyad_core::facts::{
     Confirmation, Eligibility, EligibleBy, EtcdState, Facts, LogPosition, Memory as PeerMemory,
     TakeOverMark, YieldMark,
 };
 use dyad_core::ids::{ClusterId, MemberId};
+use dyad_core::worth::Worth;
 use etcd_peer::client::{Client, Deadline, Members, Reason};
 
 use crate::etcd::{Endpoints, environment, is_pair_of};
@@ -200,10 +200,10 @@ fn join(node: &Node, facts: &Facts, member: MemberId) -> Result<(), Failure> {
         return Err(format!("{} does not list {member} as a learner", node.peer().name).into());
     }
     node.runner.stop()?;
-    // A node that had gone on alone and now joins was told to by a person (R6).
-    let diverged = facts.dataset.class == Class::Alone || facts.marks.take_over.is_some();
+    let worth = Worth::of(&facts.dataset, &facts.marks, node.memory.passed());
     let data_dir = &node.pair.etcd.data_dir;
-    aside::move_aside(data_dir, node.memory.beside(), facts.dataset.member_id, diverged)?;
+    aside::move_aside(data_dir, node.memory.beside(), facts.dataset.member_id, worth)?;
+    aside::drop_unfinished(data_dir, node.memory.beside())?;
     // The marks were about the dataset that is now aside.
     node.memory.clear_take_over()?;
     node.memory.clear_yield()?;
@@ -247,6 +247,7 @@ fn barrier(node: &Node, facts: &Facts, with: MemberId) -> Result<(), Failure> {
     node.client.put(key.as_bytes(), value.as_bytes(), deadline)?;
     let after = node.client.status(deadline)?;
     earn(node, facts, with, EligibleBy::Barrier)?;
+    node.memory.set_passed(member)?;
     node.memory.clear_take_over()?;
     // What is committed through both in one and the same term is on the peer's disk for certain: a disk that
     // later ends before it was rolled back (R11).

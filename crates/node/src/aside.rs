@@ -6,6 +6,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use dyad_core::ids::MemberId;
+use dyad_core::worth::Worth;
 
 use crate::place::BesideData;
 use crate::record::{self, Error};
@@ -17,14 +18,16 @@ pub struct Copy {
     pub number: u64,
     /// Whose it was.
     pub member: String,
-    /// It holds writes of its own, made alone while the peer went on too (R6): only a person deletes it.
-    pub diverged: bool,
+    /// What it is worth.
+    pub worth: Worth,
     /// Where it is.
     pub path: PathBuf,
 }
 
-/// The end of the name of a diverged copy.
+/// The ends of the names of copies that are not simply whole.
 const DIVERGED: &str = "-diverged";
+/// See [`DIVERGED`].
+const UNFINISHED: &str = "-unfinished";
 
 /// Room that a join leaves free: etcd must not stop for want of space as soon as it serves.
 const SPARE_BYTES: u64 = 64 << 20;
@@ -35,7 +38,7 @@ pub fn move_aside(
     data_dir: &Path,
     beside: &BesideData,
     member: Option<MemberId>,
-    diverged: bool,
+    worth: Worth,
 ) -> Result<Option<PathBuf>, Error> {
     let from = data_dir.join("member");
     if !exists(&from)? {
@@ -43,7 +46,11 @@ pub fn move_aside(
     }
     let number = list(beside)?.last().map_or(1, |copy| copy.number + 1);
     let name = member.map_or_else(|| "unknown".to_owned(), |member| member.to_string());
-    let end = if diverged { DIVERGED } else { "" };
+    let end = match worth {
+        Worth::Whole => "",
+        Worth::Unfinished => UNFINISHED,
+        Worth::Diverged => DIVERGED,
+    };
     let to = beside.aside().join(format!("{number:06}-{name}{end}"));
     record::create_directory(&beside.aside())?;
     fs::rename(&from, &to).map_err(|source| Error::Io {
@@ -70,10 +77,16 @@ pub fn list(beside: &BesideData) -> Result<Vec<Copy>, Error> {
         .filter_map(|entry| {
             let name = entry.file_name().into_string().ok()?;
             let (number, member) = name.split_once('-')?;
+            let (member, worth) =
+                match (member.strip_suffix(DIVERGED), member.strip_suffix(UNFINISHED)) {
+                    (Some(member), _) => (member, Worth::Diverged),
+                    (_, Some(member)) => (member, Worth::Unfinished),
+                    _ => (member, Worth::Whole),
+                };
             Some(Copy {
                 number: number.parse().ok()?,
-                diverged: member.ends_with(DIVERGED),
-                member: member.trim_end_matches(DIVERGED).to_owned(),
+                member: member.to_owned(),
+                worth,
                 path: entry.path(),
             })
         })
@@ -87,31 +100,46 @@ pub fn list(beside: &BesideData) -> Result<Vec<Copy>, Error> {
 /// barrier: then two newer ones vote.
 pub fn prune(data_dir: &Path, beside: &BesideData, keep: usize) -> Result<(), Error> {
     let mut copies = list(beside)?;
-    copies.retain(|copy| !copy.diverged);
+    copies.retain(|copy| copy.worth != Worth::Diverged);
     let mut remaining = copies.len();
+    let need = allocated(&data_dir.join("member"));
     for copy in &copies {
-        if remaining <= keep && has_room(data_dir)? {
+        if remaining <= keep && has_room(data_dir, need)? {
             break;
         }
-        fs::remove_dir_all(&copy.path).map_err(|source| Error::Io {
-            step: "prune",
-            path: copy.path.clone(),
-            source,
-        })?;
+        delete(copy)?;
         remaining -= 1;
     }
     Ok(())
 }
 
-/// Whether a whole new dataset fits beside the present one, with something to spare.
-fn has_room(data_dir: &Path) -> Result<bool, Error> {
+/// Deletes joins that did not end: all but the last one, and that too if there is no room for the next join.
+/// A node that loses its power again and again while it joins would else fill its disk.
+pub fn drop_unfinished(data_dir: &Path, beside: &BesideData) -> Result<(), Error> {
+    let mut copies = list(beside)?;
+    copies.retain(|copy| copy.worth == Worth::Unfinished);
+    let Some(last) = copies.pop() else { return Ok(()) };
+    copies.iter().try_for_each(delete)?;
+    if has_room(data_dir, allocated(&last.path))? { Ok(()) } else { delete(&last) }
+}
+
+fn delete(copy: &Copy) -> Result<(), Error> {
+    fs::remove_dir_all(&copy.path).map_err(|source| Error::Io {
+        step: "prune",
+        path: copy.path.clone(),
+        source,
+    })
+}
+
+/// Whether a new dataset as large as `need` fits, with something to spare.
+fn has_room(data_dir: &Path, need: u64) -> Result<bool, Error> {
     let stat = nix::sys::statvfs::statvfs(data_dir).map_err(|error| Error::Io {
         step: "look at",
         path: data_dir.to_owned(),
         source: error.into(),
     })?;
     let free = stat.blocks_available() * stat.fragment_size();
-    Ok(free >= allocated(&data_dir.join("member")) / 4 * 5 + SPARE_BYTES)
+    Ok(free >= need / 4 * 5 + SPARE_BYTES)
 }
 
 /// What a directory takes on the disk. A file that goes away meanwhile takes nothing.
@@ -150,12 +178,13 @@ mod tests {
     #[test]
     fn the_whole_dataset_moves() {
         let (directory, beside) = data_dir_with("one");
-        let to =
-            move_aside(directory.path(), &beside, Some(MemberId(0xab)), false).unwrap().unwrap();
+        let to = move_aside(directory.path(), &beside, Some(MemberId(0xab)), Worth::Whole)
+            .unwrap()
+            .unwrap();
         assert!(to.ends_with("000001-ab"));
         assert_eq!(fs::read_to_string(to.join("wal/0.wal")).unwrap(), "one");
         assert!(!directory.path().join("member").exists());
-        assert_eq!(move_aside(directory.path(), &beside, None, false).unwrap(), None);
+        assert_eq!(move_aside(directory.path(), &beside, None, Worth::Whole).unwrap(), None);
     }
 
     /// Copies never overwrite each other, also after older ones were pruned; pruning keeps the newest.
@@ -163,13 +192,13 @@ mod tests {
     fn copies_are_numbered_and_pruned_oldest_first() {
         let (directory, beside) = data_dir_with("1");
         for round in 2..=5 {
-            move_aside(directory.path(), &beside, None, false).unwrap().unwrap();
+            move_aside(directory.path(), &beside, None, Worth::Whole).unwrap().unwrap();
             fill(directory.path(), &round.to_string());
         }
         prune(directory.path(), &beside, 2).unwrap();
         let numbers: Vec<_> = list(&beside).unwrap().iter().map(|copy| copy.number).collect();
         assert_eq!(numbers, [3, 4]);
-        move_aside(directory.path(), &beside, None, false).unwrap().unwrap();
+        move_aside(directory.path(), &beside, None, Worth::Whole).unwrap().unwrap();
         let last = list(&beside).unwrap().pop().unwrap();
         assert_eq!(last.number, 5);
         assert_eq!(fs::read_to_string(last.path.join("wal/0.wal")).unwrap(), "5");
@@ -179,16 +208,34 @@ mod tests {
     #[test]
     fn a_diverged_copy_stays() {
         let (directory, beside) = data_dir_with("mine");
-        move_aside(directory.path(), &beside, Some(MemberId(0xab)), true).unwrap().unwrap();
+        move_aside(directory.path(), &beside, Some(MemberId(0xab)), Worth::Diverged)
+            .unwrap()
+            .unwrap();
         for _ in 0..3 {
             fill(directory.path(), "old");
-            move_aside(directory.path(), &beside, None, false).unwrap().unwrap();
+            move_aside(directory.path(), &beside, None, Worth::Whole).unwrap().unwrap();
         }
         prune(directory.path(), &beside, 1).unwrap();
         let copies = list(&beside).unwrap();
-        let kept: Vec<_> = copies.iter().map(|copy| (copy.number, copy.diverged)).collect();
-        assert_eq!(kept, [(1, true), (4, false)]);
+        let kept: Vec<_> = copies.iter().map(|copy| (copy.number, copy.worth)).collect();
+        assert_eq!(kept, [(1, Worth::Diverged), (4, Worth::Whole)]);
         assert_eq!(copies[0].member, "ab");
+    }
+
+    /// Of joins that did not end only the last one stays, and nothing else is touched.
+    #[test]
+    fn unfinished_joins_do_not_pile_up() {
+        let (directory, beside) = data_dir_with("whole");
+        move_aside(directory.path(), &beside, Some(MemberId(1)), Worth::Whole).unwrap();
+        for member in 2..=4 {
+            fill(directory.path(), "part");
+            let member = Some(MemberId(member));
+            move_aside(directory.path(), &beside, member, Worth::Unfinished).unwrap();
+            drop_unfinished(directory.path(), &beside).unwrap();
+        }
+        let copies = list(&beside).unwrap();
+        let kept: Vec<_> = copies.iter().map(|copy| (copy.member.as_str(), copy.worth)).collect();
+        assert_eq!(kept, [("1", Worth::Whole), ("4", Worth::Unfinished)]);
     }
 
     /// What is deleted for want of room is the oldest copy, and the live data are never among it.

@@ -6,7 +6,7 @@ use dyad_core::facts::{
     Confirmation, Eligibility, LogPosition, Marks, Memory as PeerMemory, PowerReading,
     TakeOverMark, YieldMark,
 };
-use dyad_core::ids::BootId;
+use dyad_core::ids::{BootId, MemberId};
 use dyad_core::statement::Statement;
 use serde::{Deserialize, Serialize};
 
@@ -69,6 +69,19 @@ impl Memory {
     /// Removes the yield mark.
     pub fn clear_yield(&self) -> Result<(), Error> {
         record::remove_durable(&self.beside.yield_mark())
+    }
+
+    /// The last member of this node that has passed a barrier. A damaged record is none: then more is kept.
+    pub fn passed(&self) -> Option<MemberId> {
+        record::read(&self.beside.passed_record()).ok().flatten()
+    }
+
+    /// Writes down, durably, that a member has passed a barrier; nothing if that stands already.
+    pub fn set_passed(&self, member: MemberId) -> Result<(), Error> {
+        if self.passed() == Some(member) {
+            return Ok(());
+        }
+        record::write_durable(&self.beside.passed_record(), &member)
     }
 
     /// The record of eligibility. A damaged one is none: it can be earned again.

@@ -77,6 +77,11 @@ impl BesideData {
         self.directory.join("stopped-at.json")
     }
 
+    /// The last member of this node that has passed a barrier.
+    pub fn passed_record(&self) -> PathBuf {
+        self.directory.join("passed.json")
+    }
+
     /// Datasets that were moved aside.
     pub fn aside(&self) -> PathBuf {
         self.directory.join("aside")

@@ -313,7 +313,8 @@ impl Drop for Pair {
 
 /// Keeps what both nodes wrote, for whoever has to find out.
 fn keep_journals(lab: &Lab) {
-    let path = std::env::temp_dir().join(format!("dyad-{}.journal", lab.config().name));
+    let scenario = std::thread::current().name().unwrap_or("pair").replace("::", "-");
+    let path = std::env::temp_dir().join(format!("dyad-{scenario}.journal"));
     let mut text = String::new();
     for message in lab.journals(0).unwrap_or_default() {
         let line =

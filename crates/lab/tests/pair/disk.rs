@@ -30,3 +30,41 @@ fn a_full_disk_stops_one_node_only() {
     pair.wait_protected();
     clients.judge(&pair);
 }
+
+/// A disk that stalls again and again makes etcd slow. It is no failure: nobody is fenced, no action hangs,
+/// and what was acknowledged stays (R9).
+#[test]
+#[ignore = "needs root: make lab-test"]
+fn a_slow_disk_fences_nobody() {
+    let pair = Pair::usual();
+    pair.lead("node-b");
+    let clients = pair.clients();
+    pair.ask(&Request::SlowDisk { node: "node-b".into(), stall_ms: 1_500 });
+    // Whatever the disk does, a monitor answers, and within its limit.
+    let monitor = "OCF_RESKEY_CRM_meta_on_node=node-b /usr/libexec/dyad/dyad-node ocf monitor";
+    for _ in 0..10 {
+        let limit = std::time::Duration::from_secs(20);
+        let finished = pair.exec("node-b", &["sh", "-c", monitor], limit).unwrap();
+        assert_eq!(finished.code, 8, "{finished:?}");
+    }
+    assert_eq!(pair.powered_off(), Vec::<String>::new());
+    let failed = pair.run("node-a", &["crm_mon", "--one-shot"]);
+    assert!(!failed.contains("Failed"), "{failed}");
+    pair.heal().unwrap();
+    pair.wait_protected();
+    clients.judge(&pair);
+}
+
+/// A node whose data are gone when it boots, as after a change of its disk, is filled again by the other.
+#[test]
+#[ignore = "needs root: make lab-test"]
+fn a_new_disk_is_filled_again() {
+    let pair = Pair::usual();
+    let clients = pair.clients();
+    pair.run("node-b", &["systemctl", "stop", "pacemaker"]);
+    pair.run("node-b", &["sh", "-c", "rm -rf /var/lib/etcd/* /var/lib/etcd/.[!.]*"]);
+    pair.run("node-b", &["systemctl", "start", "--no-block", "pacemaker"]);
+    pair.wait_protected();
+    clients.judge(&pair);
+    assert_eq!(pair.powered_off(), Vec::<String>::new());
+}

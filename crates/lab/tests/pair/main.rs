@@ -9,6 +9,8 @@ mod disk;
 mod etcd;
 mod network;
 mod node_failure;
+mod power;
+mod rejoin;
 mod stops;
 mod two_failures;
 mod units;

@@ -98,3 +98,22 @@ fn a_blocked_peer_port_makes_one_yield() {
     clients.judge(&pair);
     assert_eq!(pair.powered_off(), Vec::<String>::new());
 }
+
+/// One of etcd's connections between its members goes silent, and everything else is well: Corosync, the port,
+/// every other connection. Writes go on, and nobody is fenced.
+#[test]
+#[ignore = "needs root: make lab-test"]
+fn one_silent_connection_does_not_stop_writes() {
+    let pair = Pair::usual();
+    let clients = pair.clients();
+    for (leader, node) in [("node-a", "node-a"), ("node-a", "node-b")] {
+        pair.lead(leader);
+        pair.ask(&Request::Stall { node: node.into(), port: 2380 });
+        pair.wait_writable("node-a");
+        pair.wait_writable("node-b");
+    }
+    pair.heal().unwrap();
+    pair.wait_protected();
+    clients.judge(&pair);
+    assert_eq!(pair.powered_off(), Vec::<String>::new());
+}

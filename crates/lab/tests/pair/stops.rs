@@ -94,3 +94,24 @@ fn one_after_the_other() {
     clients.judge(&pair);
     assert_eq!(pair.powered_off(), Vec::<String>::new());
 }
+
+/// A node that is shut down in good order, network and all, leaves in time: a planned reboot is no failure.
+#[test]
+#[ignore = "needs root: make lab-test"]
+fn a_shutdown_is_no_failure() {
+    let pair = Pair::usual();
+    let clients = pair.clients();
+    pair.run("node-b", &["systemctl", "poweroff", "--no-block"]);
+    pair.wait("node-b to be off", || {
+        let nodes = pair.status().map(|lab| lab.nodes).unwrap_or_default();
+        let on = nodes.iter().any(|node| node.name == "node-b" && node.on);
+        on.then(|| "it is on".into())
+    });
+    assert_eq!(pair.voters("node-a"), 1);
+    pair.wait_writable("node-a");
+    pair.power_on("node-b");
+    pair.wait_protected();
+    clients.judge(&pair);
+    let timeline = pair.timeline(false).unwrap();
+    assert!(timeline.first(dyad_lab::timeline::Phase::FencingRequested).is_none());
+}
