@@ -62,13 +62,18 @@ pub struct Gathered {
 }
 
 /// What the cluster around the node says: the slow part, from tools.
-#[derive(Debug, Clone)]
-struct Surroundings {
-    membership: Option<Membership>,
-    cluster: Option<ClusterState>,
-    startup_fencing: bool,
-    peer_statement: Option<Statement>,
-    troubles: Vec<String>,
+#[derive(Debug, Clone, Default)]
+pub struct Surroundings {
+    /// Corosync's membership.
+    pub membership: Option<Membership>,
+    /// Pacemaker's state.
+    pub cluster: Option<ClusterState>,
+    /// Nodes that were never seen are fenced.
+    pub startup_fencing: bool,
+    /// What the peer has published.
+    pub peer_statement: Option<Statement>,
+    /// What could not be read, and why.
+    pub troubles: Vec<String>,
 }
 
 impl Sources<'_> {
@@ -123,7 +128,8 @@ impl Sources<'_> {
         Some(again)
     }
 
-    fn combine(
+    /// Facts from what each source said.
+    pub fn combine(
         &self,
         request: Request,
         role: Role,
@@ -336,11 +342,12 @@ pub fn words(error: &dyn std::error::Error) -> String {
 }
 
 /// What is known of a disk that cannot be read.
-fn no_disk(reason: &str) -> (Dataset, bool) {
+pub fn no_disk(reason: &str) -> (Dataset, bool) {
     (Dataset::empty(Class::Broken, reason), false)
 }
 
-fn read_dataset(data_dir: &Path) -> Dataset {
+/// The dataset in a directory; one that cannot be read is broken.
+pub fn read_dataset(data_dir: &Path) -> Dataset {
     match etcd_disk::read(data_dir) {
         Ok(dataset) => dataset,
         Err(error) => Dataset::empty(Class::Broken, words(&error)),
@@ -349,7 +356,7 @@ fn read_dataset(data_dir: &Path) -> Dataset {
 
 /// Whether the file system beside the data takes writes and has room. Nothing is synced: a look must be
 /// cheap, and a disk that is only slow is not one that refuses (R9).
-fn takes_writes(beside: &Path) -> bool {
+pub fn takes_writes(beside: &Path) -> bool {
     let existing: PathBuf = beside
         .ancestors()
         .find(|path| path.exists())
