@@ -15,6 +15,9 @@ pub(crate) const INSPECT_AND_RESOLVE: &str = "dyad etcd inspect; dyad resolve";
 pub(crate) const RESOLVE: &str = "dyad resolve";
 /// Makes this node one of a pair.
 pub(crate) const SETUP: &str = "dyad setup";
+/// Looks at what is left of earlier data, before anybody moves it away.
+pub(crate) const FORMER_DATA: &str =
+    "dyad etcd inspect DIR; if nobody needs it, move it to another place";
 /// Whether the disk is full, or read-only.
 pub(crate) const DISK: &str = "df; dmesg";
 /// Who is in etcd's membership.
@@ -32,9 +35,9 @@ pub(crate) fn confirm_with_loss(peer: &NodeName) -> String {
     format!("dyad confirm --yes-peer-is-down {peer} --accept-possible-loss")
 }
 
-/// A person states that the peer is down, though it answers or has power: it is switched off first, if it can be.
-pub(crate) fn confirm_despite_signs(peer: &NodeName) -> String {
-    format!("dyad confirm --yes-peer-is-down {peer} --although-it-seems-up")
+/// Fences the peer by hand.
+pub(crate) fn fence(peer: &NodeName) -> String {
+    format!("dyad drill --really {peer}")
 }
 
 /// Takes a node out of service in order.
@@ -45,6 +48,11 @@ pub(crate) fn maintenance_start(node: &NodeName) -> String {
 /// Takes a node into service again.
 pub(crate) fn maintenance_end(node: &NodeName) -> String {
     format!("dyad maintenance end {node}")
+}
+
+/// Why a node holds what it holds, as it says itself.
+pub(crate) fn explain_on(node: &NodeName) -> String {
+    format!("dyad explain (on {node})")
 }
 
 /// Gives a node a new, empty member.

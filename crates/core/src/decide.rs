@@ -27,11 +27,9 @@ fn by_operation(facts: &Facts, standing: &Standing) -> Verdict {
         }
         Operation::Stop | Operation::Demote => rules::stop::stop(facts, standing),
         Operation::Boot => rules::lone::boot(facts, standing),
-        Operation::Confirm { accept_loss, despite_signs } => {
-            let signs = rules::lone::sign_of_life(facts).filter(|_| !despite_signs);
-            signs.unwrap_or_else(|| rules::lone::confirm(facts, standing, accept_loss))
-        }
+        Operation::Confirm { accept_loss } => rules::lone::confirm(facts, standing, accept_loss),
         Operation::GiveUp => rules::lone::give_up(facts, standing),
+        Operation::Begin => rules::begin::begin(facts, standing),
         // A notification may be lost, late or doubled, and proves nothing: every operation that may go on
         // decides from the state alone, in the same way (R9).
         Operation::Start | Operation::Promote | Operation::Monitor | Operation::Notify(_) => {
@@ -60,7 +58,7 @@ fn outcome(facts: &Facts, action: &Action) -> Outcome {
             let waits = gives_up || matches!(action, Action::Wait { .. });
             if waits && !facts.etcd_runs() { Outcome::Failed } else { Outcome::Ok }
         }
-        Operation::Boot | Operation::Confirm { .. } | Operation::GiveUp => {
+        Operation::Boot | Operation::Confirm { .. } | Operation::GiveUp | Operation::Begin => {
             if gives_up {
                 Outcome::Failed
             } else {

@@ -88,6 +88,8 @@ pub enum Action {
     Leave,
     /// Stop etcd, write down the log position, publish.
     Stop,
+    /// Create the first dataset of the pair, with this node as its only voter: whole, or not at all (R12).
+    CreateDataset,
     /// Nothing can be done yet. The operation ends at once all the same; the next one looks again (R9).
     Wait {
         /// What for.
@@ -175,6 +177,8 @@ pub enum Awaited {
     Fencing,
     /// The own etcd.
     OwnEtcd,
+    /// The cluster: the peer in it, quorum, fencing.
+    Cluster,
     /// The peer itself, or the fencing delay.
     PeerOrDelay,
 }
@@ -199,6 +203,8 @@ pub enum Refusal {
     WouldLose,
     /// This dataset can never go on alone.
     NotAVoter,
+    /// There is no data, but there was: a new beginning could be a second history.
+    HadData,
 }
 
 /// What an operation reports to Pacemaker.
@@ -246,6 +252,8 @@ pub enum Rule {
     R10,
     /// Fail safe, say why.
     R11,
+    /// A pair begins once.
+    R12,
     /// A cell of the cold-boot table.
     Cell {
         /// The row.

@@ -51,6 +51,10 @@ pub struct Facts {
     /// The durable marks beside the data.
     #[serde(default)]
     pub marks: Marks,
+    /// What tells that this node has held data before, in words: copies moved aside, records, somebody
+    /// else's data. A node with any of them never begins a pair (R12).
+    #[serde(default)]
+    pub traces: Vec<String>,
     /// The record that this node may go on alone; kept where a reboot loses it.
     #[serde(default)]
     pub eligibility: Option<Eligibility>,
@@ -117,12 +121,11 @@ pub enum Operation {
     Confirm {
         /// The person was told what may be lost and accepts it.
         accept_loss: bool,
-        /// The person was told that the peer answers or has power, and knows better.
-        #[serde(default)]
-        despite_signs: bool,
     },
     /// A person gives this node's dataset up, after two have diverged (R6).
     GiveUp,
+    /// The set-up: two nodes that never held data become a pair (R12).
+    Begin,
 }
 
 /// A notification of Pacemaker.

@@ -32,7 +32,6 @@ pub mod ids;
 mod proof;
 mod rules;
 mod standing;
-pub mod state;
 pub mod statement;
 pub mod timing;
 pub mod worth;

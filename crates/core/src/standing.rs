@@ -120,14 +120,18 @@ impl Facts {
         (from_peer && (current || broken!(self, StaleStatementsAreTrusted))).then_some(statement)
     }
 
+    /// Whether this node goes first where both could: as the policy says, else by its name.
+    pub(crate) fn comes_first(&self) -> bool {
+        match &self.policy.survivor {
+            Some(survivor) if *survivor == self.node => true,
+            Some(survivor) if *survivor == self.peer.name => false,
+            _ => self.node < self.peer.name,
+        }
+    }
+
     /// Whether a process runs.
     pub(crate) fn etcd_runs(&self) -> bool {
         self.etcd.state != EtcdState::Stopped
-    }
-
-    /// Whether the live etcd lists the peer's as one that has started.
-    pub fn live_peer_is_started(&self) -> bool {
-        self.live_peer().is_some_and(|member| member.started)
     }
 
     /// The peer's entry in the applied membership of the live etcd.

@@ -53,6 +53,9 @@ pub struct Statement {
     /// Whether its disk takes writes.
     #[serde(default)]
     pub disk_writable: bool,
+    /// Whether it has no data and nothing tells that it ever had any (R12). Who does not say so is not.
+    #[serde(default)]
+    pub blank: bool,
     /// What the listener is in its membership.
     #[serde(default)]
     pub listener: Option<Listed>,
@@ -136,6 +139,7 @@ impl Statement {
             eligible: standing.eligible || (!readable && facts.eligibility.is_some()),
             leaving: is_leaving(facts),
             disk_writable: facts.disk_writable,
+            blank: crate::rules::begin::is_blank(facts),
             listener: facts.listed_peer(&standing),
             remembers: facts.peer.memory,
         }

@@ -80,6 +80,7 @@ impl Dice<'_> {
         statement.solid_pair = self.coin();
         statement.eligible = self.coin();
         statement.leaving = self.coin();
+        statement.blank = self.coin();
         statement.etcd = self.one(&[EtcdWord::Stopped, EtcdWord::Running, EtcdWord::Serving]);
         statement.last = self.maybe(Self::last);
         statement.listener = self.maybe(|dice| Listed {
@@ -103,10 +104,10 @@ impl Dice<'_> {
             Operation::Notify(Notification { when: When::Post, of }),
             Operation::Validate,
             Operation::Boot,
-            Operation::Confirm { accept_loss: true, despite_signs: false },
-            Operation::Confirm { accept_loss: true, despite_signs: true },
-            Operation::Confirm { accept_loss: false, despite_signs: false },
+            Operation::Confirm { accept_loss: true },
+            Operation::Confirm { accept_loss: false },
             Operation::GiveUp,
+            Operation::Begin,
         ])
     }
 
@@ -119,6 +120,7 @@ impl Dice<'_> {
         facts.role = self.one(&[Role::Stopped, Role::Unpromoted, Role::Promoted]);
         facts.dataset = self.dataset();
         facts.disk_writable = self.below(4) > 0;
+        facts.traces = self.maybe(|_| "a copy aside".to_owned()).into_iter().collect();
         facts.marks.take_over = self.maybe(|dice| TakeOverMark {
             cluster: fixture::CLUSTER,
             member: dice.member(),
@@ -261,6 +263,15 @@ proptest! {
             let mark = facts.marks.take_over.as_ref().unwrap();
             prop_assert!(mark.without.contains(&dead));
             prop_assert_eq!(facts.published.as_ref().unwrap().class, Class::Alone);
+        }
+        // R12: data are made out of nothing only where neither node has any or had any, and both are there.
+        if decision.action == Action::CreateDataset {
+            let heard = facts.peer.statement.as_ref().unwrap();
+            prop_assert_eq!(facts.request.operation, Operation::Begin);
+            prop_assert!(facts.peer.present && heard.answers.as_ref() == Some(&facts.boot));
+            prop_assert!(facts.dataset.class == Class::None && heard.class == Class::None);
+            prop_assert!(facts.traces.is_empty() && heard.blank);
+            prop_assert!(facts.pacemaker.quorate && facts.pacemaker.fencing_enabled);
         }
         // R7: the last voter never removes itself.
         if decision.action == Action::Leave {

@@ -286,6 +286,7 @@ impl View {
                 }),
                 yielded: self.yielded.then_some(YieldMark { cluster: CLUSTER, member: own }),
             },
+            traces: Vec::new(),
             eligibility: (self.eligible > 0).then(|| Eligibility {
                 boot: if self.eligible_stale { "boot-1" } else { "boot-2" }.into(),
                 member: own,
@@ -370,9 +371,7 @@ impl View {
                 Request { stop, ..request(Operation::Stop) }
             }
             Ask::Boot => request(Operation::Boot),
-            Ask::Confirm(accept_loss) => {
-                request(Operation::Confirm { accept_loss, despite_signs: false })
-            }
+            Ask::Confirm(accept_loss) => request(Operation::Confirm { accept_loss }),
             Ask::GiveUp => request(Operation::GiveUp),
         }
     }
@@ -479,6 +478,7 @@ impl Said {
             eligible: self.eligible,
             leaving: self.leaving,
             disk_writable: true,
+            blank: false,
             listener: (listener > 0).then(|| Listed {
                 member: id(member(1 - speaker, listener - 1)),
                 place: [Place::Learner, Place::Voter, Place::Burnt][usize::from(place)],

@@ -17,7 +17,9 @@ use etcd_peer::client::{Client, Deadline, Members, Reason};
 use crate::etcd::{Endpoints, environment, is_pair_of};
 use crate::gather::{Gathered, words};
 use crate::node::Node;
-use crate::{aside, connections, corosync, journal, pacemaker, power, record, vote};
+use crate::{
+    aside, connections, corosync, create, follow, journal, pacemaker, power, record, vote,
+};
 
 /// An error of any of the parts.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -78,6 +80,7 @@ pub fn perform(node: &Node, gathered: &Gathered, action: &Action) -> Result<(), 
         Action::Stop => stop(node, facts),
         Action::ForcePeerOff => power::force_peer_off(node, facts),
         Action::ReleaseWaitForAll => Ok(corosync::cancel_wait_for_all()?),
+        Action::CreateDataset => begin(node, facts),
         Action::AcceptConfirmation { accept_loss } => confirm(node, facts, *accept_loss),
     }
 }
@@ -316,6 +319,15 @@ fn state_rest(node: &Node, facts: &Facts) -> Result<(), Failure> {
         node.memory.set_stopped_at(last)?;
     }
     node.publish(&rest.facts)
+}
+
+fn begin(node: &Node, facts: &Facts) -> Result<(), Failure> {
+    create::dataset(node)?;
+    let made = node.look(facts.request.clone(), facts.role);
+    node.publish(&made.facts)?;
+    // The next steps follow at once: this node is promoted, then the other one joins.
+    follow::start();
+    Ok(())
 }
 
 fn confirm(node: &Node, facts: &Facts, accept_loss: bool) -> Result<(), Failure> {

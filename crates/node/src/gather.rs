@@ -23,7 +23,7 @@ use crate::corosync::{self, Membership};
 use crate::etcd::{self, Live};
 use crate::memory::Memory;
 use crate::runner::Runner;
-use crate::{boot, pacemaker};
+use crate::{boot, pacemaker, traces};
 
 /// A disk that does not answer within this time is stuck; the monitor answers all the same (R9).
 const DISK_LIMIT: Duration = Duration::from_secs(5);
@@ -62,18 +62,20 @@ pub struct Gathered {
 }
 
 /// What the cluster around the node says: the slow part, from tools.
-#[derive(Debug, Clone, Default)]
-pub struct Surroundings {
-    /// Corosync's membership.
-    pub membership: Option<Membership>,
-    /// Pacemaker's state.
-    pub cluster: Option<ClusterState>,
-    /// Nodes that were never seen are fenced.
-    pub startup_fencing: bool,
-    /// What the peer has published.
-    pub peer_statement: Option<Statement>,
-    /// What could not be read, and why.
-    pub troubles: Vec<String>,
+#[derive(Debug, Clone)]
+struct Surroundings {
+    membership: Option<Membership>,
+    cluster: Option<ClusterState>,
+    startup_fencing: bool,
+    peer_statement: Option<Statement>,
+    troubles: Vec<String>,
+}
+
+/// What the data's disk says.
+struct Disk {
+    dataset: Dataset,
+    writable: bool,
+    traces: Vec<String>,
 }
 
 impl Sources<'_> {
@@ -128,13 +130,12 @@ impl Sources<'_> {
         Some(again)
     }
 
-    /// Facts from what each source said.
-    pub fn combine(
+    fn combine(
         &self,
         request: Request,
         role: Role,
         surroundings: Surroundings,
-        (dataset, disk_writable): (Dataset, bool),
+        disk: Disk,
         live: Result<Live, crate::runner::Error>,
     ) -> Gathered {
         let mut troubles = surroundings.troubles.clone();
@@ -147,7 +148,7 @@ impl Sources<'_> {
         let leaderless = matches!(live.etcd.state, EtcdState::NoLeader);
         live.etcd.leaderless_ms = self.memory.duration("leaderless", leaderless, uptime_ms);
         let marks = self.memory.marks();
-        let mut dataset = dataset;
+        let Disk { mut dataset, writable: disk_writable, traces } = disk;
         if let Err(error) = &marks {
             // A mark that is there and cannot be read may forbid everything: nothing may start.
             troubles.push(words(error));
@@ -165,6 +166,7 @@ impl Sources<'_> {
             dataset,
             disk_writable,
             marks: marks.unwrap_or_default(),
+            traces,
             eligibility: self.memory.eligibility(),
             etcd: live.etcd.clone(),
             published: self.memory.published(),
@@ -227,14 +229,21 @@ impl Sources<'_> {
         }
     }
 
-    fn disk(&self) -> (Dataset, bool) {
+    fn disk(&self) -> Disk {
         let data_dir = self.pair.etcd.data_dir.clone();
-        let beside = self.memory.beside().directory().to_owned();
+        let beside = self.memory.beside().clone();
+        let began = self.memory.began_file().to_owned();
         // A thread that may stay behind: a disk that is stuck for good holds it, not us.
         let (sender, receiver) = channel();
         thread::spawn(move || {
             let dataset = read_dataset(&data_dir);
-            let _ = sender.send((dataset, takes_writes(&beside)));
+            // Data that are there need no traces to be noticed.
+            let traces = match dataset.class {
+                Class::None => traces::find(&data_dir, &beside, &began),
+                _ => Vec::new(),
+            };
+            let writable = takes_writes(beside.directory());
+            let _ = sender.send(Disk { dataset, writable, traces });
         });
         receiver
             .recv_timeout(DISK_LIMIT)
@@ -342,12 +351,11 @@ pub fn words(error: &dyn std::error::Error) -> String {
 }
 
 /// What is known of a disk that cannot be read.
-pub fn no_disk(reason: &str) -> (Dataset, bool) {
-    (Dataset::empty(Class::Broken, reason), false)
+fn no_disk(reason: &str) -> Disk {
+    Disk { dataset: Dataset::empty(Class::Broken, reason), writable: false, traces: Vec::new() }
 }
 
-/// The dataset in a directory; one that cannot be read is broken.
-pub fn read_dataset(data_dir: &Path) -> Dataset {
+fn read_dataset(data_dir: &Path) -> Dataset {
     match etcd_disk::read(data_dir) {
         Ok(dataset) => dataset,
         Err(error) => Dataset::empty(Class::Broken, words(&error)),
@@ -356,7 +364,7 @@ pub fn read_dataset(data_dir: &Path) -> Dataset {
 
 /// Whether the file system beside the data takes writes and has room. Nothing is synced: a look must be
 /// cheap, and a disk that is only slow is not one that refuses (R9).
-pub fn takes_writes(beside: &Path) -> bool {
+fn takes_writes(beside: &Path) -> bool {
     let existing: PathBuf = beside
         .ancestors()
         .find(|path| path.exists())

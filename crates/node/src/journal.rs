@@ -126,6 +126,7 @@ fn operation(operation: Operation) -> String {
         Operation::Notify(Notification { when, of }) => format!("{when:?}-{of:?}").to_lowercase(),
         Operation::Confirm { .. } => "confirm".to_owned(),
         Operation::GiveUp => "give up".to_owned(),
+        Operation::Begin => "set-up".to_owned(),
         other => format!("{other:?}").to_lowercase(),
     }
 }
@@ -150,7 +151,7 @@ fn say(severity: u8, text: &str) {
 }
 
 /// Milliseconds since 1970.
-pub fn now_ms() -> u64 {
+pub(crate) fn now_ms() -> u64 {
     std::time::SystemTime::now()
         .duration_since(std::time::UNIX_EPOCH)
         .map_or(0, |elapsed| u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX))

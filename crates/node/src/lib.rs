@@ -10,7 +10,7 @@ pub mod boot;
 pub mod confirm;
 mod connections;
 pub mod corosync;
-pub mod create;
+mod create;
 pub mod etcd;
 pub mod follow;
 pub mod gather;
@@ -24,6 +24,7 @@ pub mod place;
 pub mod power;
 pub mod record;
 pub mod runner;
+mod traces;
 mod vote;
 
 pub use node::Node;

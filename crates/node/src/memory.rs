@@ -6,7 +6,7 @@ use dyad_core::facts::{
     Confirmation, Eligibility, LogPosition, Marks, Memory as PeerMemory, PowerReading,
     TakeOverMark, YieldMark,
 };
-use dyad_core::ids::{BootId, MemberId};
+use dyad_core::ids::{BootId, ClusterId, MemberId};
 use dyad_core::statement::Statement;
 use serde::{Deserialize, Serialize};
 
@@ -18,9 +18,17 @@ use crate::record::{self, Error};
 pub struct Memory {
     runtime: PathBuf,
     beside: BesideData,
+    began: PathBuf,
     boot: BootId,
-    /// Nothing is written: whoever only looks must not change what the agent counts and remembers.
-    only_looks: bool,
+}
+
+/// Which data a machine has held (R12).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Began {
+    /// The cluster.
+    pub cluster: ClusterId,
+    /// Its member there.
+    pub member: MemberId,
 }
 
 /// The start of something that lasts: since when, on this boot's own clock.
@@ -33,13 +41,7 @@ struct Since {
 impl Memory {
     /// The records of the node with these places, in its present boot.
     pub fn new(place: &Place, beside: BesideData, boot: BootId) -> Self {
-        Self { runtime: place.runtime.clone(), beside, boot, only_looks: false }
-    }
-
-    /// The same records, for somebody who only looks: counting and forgetting is left to the agent.
-    #[must_use]
-    pub fn only_looking(&self) -> Self {
-        Self { only_looks: true, ..self.clone() }
+        Self { runtime: place.runtime.clone(), beside, began: place.began(), boot }
     }
 
     fn volatile(&self, name: &str) -> PathBuf {
@@ -49,6 +51,19 @@ impl Memory {
     /// What lies beside the data.
     pub fn beside(&self) -> &BesideData {
         &self.beside
+    }
+
+    /// Where it is written down that this machine has held data.
+    pub(crate) fn began_file(&self) -> &std::path::Path {
+        &self.began
+    }
+
+    /// Writes down which data this machine holds: from now on it never begins a pair.
+    pub fn set_began(&self, began: &Began) -> Result<(), Error> {
+        match record::read::<Began>(&self.began) {
+            Ok(Some(found)) if found == *began => Ok(()),
+            _ => record::write_durable(&self.began, began),
+        }
     }
 
     /// The durable marks. One that is there and cannot be read is an error: nothing may start then.
@@ -120,9 +135,6 @@ impl Memory {
 
     /// Forgets what was published: it has to be said again.
     pub fn forget_published(&self) {
-        if self.only_looks {
-            return;
-        }
         // One that stays is said once less often than it should be; the next look tries again.
         let _ = record::remove_durable(&self.volatile("published.json"));
     }
@@ -134,9 +146,6 @@ impl Memory {
 
     /// Remembers the promotion score; `None` once it is withdrawn.
     pub fn set_promotion_score(&self, score: Option<u32>) -> Result<(), Error> {
-        if self.only_looks {
-            return Ok(());
-        }
         let path = self.volatile("promotion-score.json");
         match score {
             Some(score) => record::write_volatile(&path, &score),
@@ -195,7 +204,6 @@ impl Memory {
         let since = since.filter(|since| since.boot == self.boot && since.uptime_ms <= uptime_ms);
         match (lasts, since) {
             (true, Some(since)) => uptime_ms - since.uptime_ms,
-            _ if self.only_looks => 0,
             (true, None) => {
                 // Not to be able to write it down makes the time look shorter: the safe side.
                 let start = Since { boot: self.boot.clone(), uptime_ms };

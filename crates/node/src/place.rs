@@ -11,6 +11,8 @@ pub struct Place {
     pub runtime: PathBuf,
     /// The decision log: `/var/log/dyad`.
     pub log: PathBuf,
+    /// What outlives a reboot and the data's own disk: `/var/lib/dyad`.
+    pub state: PathBuf,
 }
 
 impl Default for Place {
@@ -19,6 +21,7 @@ impl Default for Place {
             config: "/etc/dyad".into(),
             runtime: "/run/dyad".into(),
             log: "/var/log/dyad".into(),
+            state: "/var/lib/dyad".into(),
         }
     }
 }
@@ -32,6 +35,12 @@ impl Place {
     /// The arguments of the local etcd, written before each start.
     pub fn etcd_environment(&self) -> PathBuf {
         self.runtime.join("etcd.env")
+    }
+
+    /// Which data this machine has held, on another disk than the data if they have one of their own: a
+    /// disk that is not mounted must not look like one that never held any.
+    pub fn began(&self) -> PathBuf {
+        self.state.join("began.json")
     }
 
     /// Held by whoever decides and acts on this node.
@@ -80,6 +89,11 @@ impl BesideData {
     /// The last member of this node that has passed a barrier.
     pub fn passed_record(&self) -> PathBuf {
         self.directory.join("passed.json")
+    }
+
+    /// Where the first dataset is made, before it is moved into place.
+    pub fn beginning(&self) -> PathBuf {
+        self.directory.join("beginning")
     }
 
     /// Datasets that were moved aside.

@@ -6,13 +6,12 @@ use std::process::ExitCode;
 use dyad_core::ids::NodeName;
 use dyad_node::gather::words;
 use dyad_node::ocf::Environment;
-use dyad_node::{Node, Place, agent, create, follow, lone};
+use dyad_node::{Node, Place, agent, follow, lone};
 
 const USAGE: &str = "\
 usage: dyad-node ocf ACTION       one action of the resource agent ocf:dyad:etcd
        dyad-node lone-boot        prove the peer off while there is no quorum
        dyad-node follow           look often while a join goes on
-       dyad-node create-dataset   begin a pair: this node as its only voter
 ";
 
 fn main() -> ExitCode {
@@ -28,7 +27,6 @@ fn main() -> ExitCode {
         ["ocf", action] => ocf(action),
         ["lone-boot"] => job(|node| Ok(lone::watch(node)?)),
         ["follow"] => job(|node| Ok(follow::watch(node)?)),
-        ["create-dataset"] => job(create::dataset),
         _ => {
             eprint!("{USAGE}");
             ExitCode::from(2)

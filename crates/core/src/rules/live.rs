@@ -225,11 +225,7 @@ fn yields(facts: &Facts, standing: &Standing, heard: &Statement) -> bool {
     let peer_fit =
         heard.class == Class::Pair && heard.eligible && heard.disk_writable && !heard.leaving;
     let own_fit = standing.eligible && facts.disk_writable;
-    let own_first = match &facts.policy.survivor {
-        Some(survivor) if *survivor == facts.node => true,
-        Some(survivor) if *survivor == facts.peer.name => false,
-        _ => facts.node < facts.peer.name,
-    };
+    let own_first = facts.comes_first();
     // A change of the membership in the own tail: this log may be needed to tell what became of it.
     let sure = facts.dataset.solid_pair() || broken!(facts, YieldsInMidChange);
     peer_fit && sure && !(own_fit && own_first) || broken!(facts, BothYield)

@@ -1,5 +1,6 @@
 //! The rules. Each stands here once, with its number from `docs/concepts/rules.md`.
 
+pub(crate) mod begin;
 pub(crate) mod gate;
 pub(crate) mod live;
 pub(crate) mod lone;
