@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 CARGO ?= cargo
 
-.PHONY: help setup test demo lint doc deny unit lab-test model model-deep docs bench lab-bench
+.PHONY: help setup test demo lint doc deny unit lab-test model model-deep docs bench lab-bench package
 
 help: ## List the commands
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-8s %s\n", $$1, $$2 }'
@@ -46,8 +46,11 @@ model-deep: ## Deeper bounds of the model: 4 faults; 2 faults (any cut, dead BMC
 docs: ## Rewrite the generated pages (manual, completions, reference)
 	DYAD_UPDATE=1 $(CARGO) test --package dyad --package dyad-agent --test generated --locked
 
+package: setup ## The packages: target/package/dyad.deb and dyad.rpm
+	scripts/package
+
 lab-bench: setup ## How long a take-over and the rest take, on two real nodes (needs root)
-	$(CARGO) build --release --locked --package dyad --package dyad-agent
+	scripts/package
 	target/release/dyad lab bench
 
 bench: setup ## Run the benchmarks

@@ -37,9 +37,6 @@ _dyad() {
             dyad,explain)
                 cmd="dyad__subcmd__explain"
                 ;;
-            dyad,gate)
-                cmd="dyad__subcmd__gate"
-                ;;
             dyad,help)
                 cmd="dyad__subcmd__help"
                 ;;
@@ -49,14 +46,11 @@ _dyad() {
             dyad,lab)
                 cmd="dyad__subcmd__lab"
                 ;;
-            dyad,maintenance)
-                cmd="dyad__subcmd__maintenance"
-                ;;
             dyad,render)
                 cmd="dyad__subcmd__render"
                 ;;
-            dyad,status)
-                cmd="dyad__subcmd__status"
+            dyad,setup)
+                cmd="dyad__subcmd__setup"
                 ;;
             dyad__subcmd__etcd,help)
                 cmd="dyad__subcmd__etcd__subcmd__help"
@@ -103,9 +97,6 @@ _dyad() {
             dyad__subcmd__help,explain)
                 cmd="dyad__subcmd__help__subcmd__explain"
                 ;;
-            dyad__subcmd__help,gate)
-                cmd="dyad__subcmd__help__subcmd__gate"
-                ;;
             dyad__subcmd__help,help)
                 cmd="dyad__subcmd__help__subcmd__help"
                 ;;
@@ -115,14 +106,11 @@ _dyad() {
             dyad__subcmd__help,lab)
                 cmd="dyad__subcmd__help__subcmd__lab"
                 ;;
-            dyad__subcmd__help,maintenance)
-                cmd="dyad__subcmd__help__subcmd__maintenance"
-                ;;
             dyad__subcmd__help,render)
                 cmd="dyad__subcmd__help__subcmd__render"
                 ;;
-            dyad__subcmd__help,status)
-                cmd="dyad__subcmd__help__subcmd__status"
+            dyad__subcmd__help,setup)
+                cmd="dyad__subcmd__help__subcmd__setup"
                 ;;
             dyad__subcmd__help__subcmd__etcd,inspect)
                 cmd="dyad__subcmd__help__subcmd__etcd__subcmd__inspect"
@@ -204,12 +192,6 @@ _dyad() {
                 ;;
             dyad__subcmd__help__subcmd__lab,up)
                 cmd="dyad__subcmd__help__subcmd__lab__subcmd__up"
-                ;;
-            dyad__subcmd__help__subcmd__maintenance,end)
-                cmd="dyad__subcmd__help__subcmd__maintenance__subcmd__end"
-                ;;
-            dyad__subcmd__help__subcmd__maintenance,start)
-                cmd="dyad__subcmd__help__subcmd__maintenance__subcmd__start"
                 ;;
             dyad__subcmd__lab,bench)
                 cmd="dyad__subcmd__lab__subcmd__bench"
@@ -361,24 +343,6 @@ _dyad() {
             dyad__subcmd__lab__subcmd__help,up)
                 cmd="dyad__subcmd__lab__subcmd__help__subcmd__up"
                 ;;
-            dyad__subcmd__maintenance,end)
-                cmd="dyad__subcmd__maintenance__subcmd__end"
-                ;;
-            dyad__subcmd__maintenance,help)
-                cmd="dyad__subcmd__maintenance__subcmd__help"
-                ;;
-            dyad__subcmd__maintenance,start)
-                cmd="dyad__subcmd__maintenance__subcmd__start"
-                ;;
-            dyad__subcmd__maintenance__subcmd__help,end)
-                cmd="dyad__subcmd__maintenance__subcmd__help__subcmd__end"
-                ;;
-            dyad__subcmd__maintenance__subcmd__help,help)
-                cmd="dyad__subcmd__maintenance__subcmd__help__subcmd__help"
-                ;;
-            dyad__subcmd__maintenance__subcmd__help,start)
-                cmd="dyad__subcmd__maintenance__subcmd__help__subcmd__start"
-                ;;
             *)
                 ;;
         esac
@@ -386,7 +350,7 @@ _dyad() {
 
     case "${cmd}" in
         dyad)
-            opts="-o -h -V --output --help --version init check render lab etcd status gate maintenance explain confirm decide exit-codes completions help"
+            opts="-o -h -V --output --help --version init check render setup lab etcd explain confirm decide exit-codes completions help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -452,7 +416,7 @@ _dyad() {
             return 0
             ;;
         dyad__subcmd__confirm)
-            opts="-o -h -V --yes-peer-is-down --accept-possible-loss --although-it-seems-up --reason --wait --output --help --version"
+            opts="-o -h -V --yes-peer-is-down --accept-possible-loss --reason --output --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -463,10 +427,6 @@ _dyad() {
                     return 0
                     ;;
                 --reason)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --wait)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -769,30 +729,8 @@ _dyad() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        dyad__subcmd__gate)
-            opts="-o -h -V --output --help --version"
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                --output)
-                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
-                    return 0
-                    ;;
-                -o)
-                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
-                    return 0
-                    ;;
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
         dyad__subcmd__help)
-            opts="init check render lab etcd status gate maintenance explain confirm decide exit-codes completions help"
+            opts="init check render setup lab etcd explain confirm decide exit-codes completions help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -932,20 +870,6 @@ _dyad() {
             return 0
             ;;
         dyad__subcmd__help__subcmd__explain)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        dyad__subcmd__help__subcmd__gate)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1337,48 +1261,6 @@ _dyad() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        dyad__subcmd__help__subcmd__maintenance)
-            opts="start end"
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        dyad__subcmd__help__subcmd__maintenance__subcmd__end)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        dyad__subcmd__help__subcmd__maintenance__subcmd__start)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
         dyad__subcmd__help__subcmd__render)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -1393,7 +1275,7 @@ _dyad() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        dyad__subcmd__help__subcmd__status)
+        dyad__subcmd__help__subcmd__setup)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -2522,7 +2404,7 @@ _dyad() {
             return 0
             ;;
         dyad__subcmd__lab__subcmd__up)
-            opts="-o -h -V --release --node --ipv6 --token-ms --tls --minimal --fence-delay --fence-agent --no-etcd --name --output --help --version"
+            opts="-o -h -V --release --node --ipv6 --token-ms --tls --package --by-hand --minimal --fence-delay --fence-agent --no-etcd --name --output --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2540,6 +2422,10 @@ _dyad() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --package)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --fence-delay)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -2549,144 +2435,6 @@ _dyad() {
                     return 0
                     ;;
                 --name)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --output)
-                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
-                    return 0
-                    ;;
-                -o)
-                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
-                    return 0
-                    ;;
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        dyad__subcmd__maintenance)
-            opts="-o -h -V --output --help --version start end help"
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                --output)
-                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
-                    return 0
-                    ;;
-                -o)
-                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
-                    return 0
-                    ;;
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        dyad__subcmd__maintenance__subcmd__end)
-            opts="-o -h -V --reason --wait --output --help --version"
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                --reason)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --wait)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --output)
-                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
-                    return 0
-                    ;;
-                -o)
-                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
-                    return 0
-                    ;;
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        dyad__subcmd__maintenance__subcmd__help)
-            opts="start end help"
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        dyad__subcmd__maintenance__subcmd__help__subcmd__end)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        dyad__subcmd__maintenance__subcmd__help__subcmd__help)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        dyad__subcmd__maintenance__subcmd__help__subcmd__start)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        dyad__subcmd__maintenance__subcmd__start)
-            opts="-o -h -V --reason --wait --output --help --version"
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                --reason)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --wait)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -2743,14 +2491,14 @@ _dyad() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        dyad__subcmd__status)
-            opts="-w -o -h -V --watch --limit-ms --output --help --version"
+        dyad__subcmd__setup)
+            opts="-o -h -V --bundle --once --output --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
-                --limit-ms)
+                --bundle)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -110,8 +110,7 @@ fn resources(pair: &Pair) -> Element {
         .children(pair.virtual_ip.iter().map(virtual_ip))
 }
 
-/// The id of the device that switches a node.
-pub fn fence_id(node: &Node) -> String {
+fn fence_id(node: &Node) -> String {
     format!("fence-{}", node.name)
 }
 
@@ -164,8 +163,7 @@ fn operation(id: &str, name: &str, interval: &str, timeout_s: u64) -> Element {
         .with("timeout", format!("{timeout_s}s"))
 }
 
-/// The id of the resource that runs a systemd unit.
-pub fn unit_id(unit: &str) -> String {
+fn unit_id(unit: &str) -> String {
     // An XML id takes no `@`; systemd instance names have one.
     unit.trim_end_matches(".service").replace(|c: char| !c.is_ascii_alphanumeric() && c != '.', "-")
 }

@@ -7,16 +7,11 @@ mod etcd_inspect;
 mod etcd_seal;
 mod etcd_take_over;
 mod explain;
-mod gate;
 mod init;
-mod maintenance;
-mod moments;
 mod pair_file;
-mod person;
 mod render;
-pub mod status;
+mod setup;
 mod this_node;
-mod waiting;
 
 use serde::Serialize;
 
@@ -30,15 +25,13 @@ pub fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Init(arguments) => init::run(arguments, cli.output),
         Command::Check(arguments) => check::run(arguments, cli.output),
         Command::Render(arguments) => render::run(arguments, cli.output),
+        Command::Setup(arguments) => setup::run(arguments, cli.output),
         Command::Lab(arguments) => crate::lab::run(arguments, cli.output),
         Command::Etcd { command } => match command {
             EtcdCommand::Inspect { dir } => etcd_inspect::run(&dir, cli.output),
             EtcdCommand::Seal { dir } => etcd_seal::run(&dir, cli.output),
             EtcdCommand::TakeOver(arguments) => etcd_take_over::run(&arguments, cli.output),
         },
-        Command::Status(arguments) => status::run(&arguments, cli.output),
-        Command::Gate => gate::run(cli.output),
-        Command::Maintenance { command } => maintenance::run(command, cli.output),
         Command::Explain { last } => explain::run(last, cli.output),
         Command::Confirm(arguments) => confirm::run(&arguments, cli.output),
         Command::Decide { facts } => decide::run(&facts, cli.output),

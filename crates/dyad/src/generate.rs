@@ -37,9 +37,11 @@ pub fn files() -> BTreeMap<PathBuf, String> {
         };
         files.insert(PathBuf::from("packaging/completions").join(name), completion(shell));
     }
+    for (name, text) in dyad_setup::units::packaged() {
+        files.insert(PathBuf::from("packaging/units").join(name), text.to_owned());
+    }
     add_manual_pages(&command(), "dyad", &mut files);
     files.insert("docs/reference/commands.md".into(), reference());
-    files.insert("docs/reference/status.schema.json".into(), dyad_status::schema::schema_text());
     files.insert("docs/reference/pair.md".into(), dyad_pair_file::schema::reference());
     files.insert("docs/reference/pair.schema.json".into(), dyad_pair_file::schema::schema_text());
     files

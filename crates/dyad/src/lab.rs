@@ -205,6 +205,12 @@ pub struct UpArgs {
     /// Encrypt etcd's traffic, with certificates both ways
     #[arg(long, conflicts_with = "minimal")]
     pub tls: bool,
+    /// Dyad's package, which is installed in the nodes [default: the one beside this program]
+    #[arg(long, value_name = "DEB", conflicts_with = "minimal")]
+    pub package: Option<PathBuf>,
+    /// Leave the nodes blank, each with its bundle in /root/bundles, for you to run `dyad setup --bundle`
+    #[arg(long, conflicts_with = "minimal")]
+    pub by_hand: bool,
     /// Only fencing, one small service and a plain etcd, instead of a pair as Dyad makes it
     #[arg(long)]
     pub minimal: bool,

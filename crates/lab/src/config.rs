@@ -54,10 +54,13 @@ pub enum Stack {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PairStack {
-    /// The directory on this machine that holds the programs `dyad`, `dyad-node` and `fence_dyad_redfish`.
-    pub programs: PathBuf,
+    /// Dyad's package (`.deb`) on this machine, which is installed in the nodes: `scripts/package` makes it.
+    pub package: PathBuf,
     /// Whether etcd's traffic is encrypted, with certificates both ways.
     pub tls: bool,
+    /// The nodes have their bundles at hand, and nothing is set up before somebody runs `dyad setup`.
+    #[serde(default)]
+    pub by_hand: bool,
 }
 
 /// A cluster link. A cut is always between the two nodes' ports of one link.

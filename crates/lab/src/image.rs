@@ -15,6 +15,9 @@ use crate::progress::{Progress, wait_until};
 /// How long a build may take, and so how long another lab waits for it.
 const BUILD_LIMIT: Duration = Duration::from_mins(15);
 
+/// How long the installation of one package may take.
+const INSTALL_LIMIT: Duration = Duration::from_mins(1);
+
 /// What debootstrap installs: a bare system that systemd can boot.
 const BASE: &str =
     "systemd,systemd-sysv,dbus,libpam-systemd,iproute2,iputils-ping,procps,util-linux";
@@ -154,6 +157,18 @@ fn finish(root: &Path) -> Result<()> {
     }
     remove_tree(&root.join("var/lib/apt/lists"))?;
     remove_tree(&root.join("var/lib/etcd/default"))?;
+    Ok(())
+}
+
+/// Installs a package on a disk that nothing runs on.
+pub(crate) fn install_package(package: &Path, root: &Path) -> Result<()> {
+    let inside = "root/package.deb";
+    let copy = root.join(inside);
+    fs::copy(package, &copy).map_err(Error::io("copying", package))?;
+    let install = format!("dpkg --force-unsafe-io --install /{inside}");
+    let installed = program::output(&mut chrooted(root, &install), "", INSTALL_LIMIT);
+    fs::remove_file(&copy).map_err(Error::io("removing", &copy))?;
+    installed?;
     Ok(())
 }
 

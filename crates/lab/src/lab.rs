@@ -250,6 +250,23 @@ impl Lab {
         stopped.map(|id| format!("{id} is not started"))
     }
 
+    /// Waits until both nodes have set themselves up; a set-up that fails ends the wait.
+    pub fn wait_for_setup(&self, progress: &dyn Progress) -> Result<()> {
+        let mut failed = None;
+        wait_until("the set-up of both nodes", PAIR_LIMIT, progress, || {
+            self.config.nodes.iter().find_map(|node| {
+                match crate::pair::missing_of_setup(&self.place, &node.name) {
+                    Ok(missing) => missing,
+                    Err(error) => {
+                        failed = Some(error);
+                        None
+                    }
+                }
+            })
+        })?;
+        failed.map_or(Ok(()), Err)
+    }
+
     /// Waits until the pair is complete as both nodes see it.
     pub fn wait_for_pair(&self, progress: &dyn Progress) -> Result<()> {
         wait_until("the pair to be complete", PAIR_LIMIT, progress, || {
@@ -312,6 +329,14 @@ impl Lab {
                 lab: self.config.name.clone(),
                 reason: program::last_lines(&said, 3),
             });
+        }
+        if let Stack::Pair(stack) = &self.config.stack {
+            if stack.by_hand {
+                progress.step("both nodes boot; `dyad setup` is up to you");
+                return Ok(());
+            }
+            progress.step("dyad setup on both nodes, at their first boot");
+            self.wait_for_setup(progress)?;
         }
         progress.step("waiting for the pair: membership, quorum, fencing devices, service");
         self.wait_for_pair(progress)?;

@@ -287,7 +287,7 @@ fn install(parts: &Parts<'_>, position: usize, root: &Path) -> Result<()> {
     write("etc/machine-id", &machine_id(), 0o444)?;
     fs::create_dir_all(root.join("var/log/journal")).map_err(Error::io("making", root))?;
     if let (Stack::Pair(stack), Some(bundles)) = (&config.stack, parts.bundles) {
-        return pair::install(stack, &bundles[position], position, image, root);
+        return pair::install(stack, &bundles[position], root);
     }
     write("etc/corosync/corosync.conf", &cluster::corosync_conf(config), 0o644)?;
     let key = place.directory.join("corosync.key");

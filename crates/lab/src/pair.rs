@@ -1,13 +1,15 @@
-//! A pair on the lab's nodes, from the same description that a site would write: a `pair.yaml`, rendered.
+//! A pair on the lab's nodes, made as a site would make it: a `pair.yaml`, rendered; the package, installed; and
+//! `dyad setup`. The lab has no way of its own.
 
 use std::fmt::Write as _;
 use std::fs;
-use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::path::Path;
 
 use dyad_pair_file::load;
 use dyad_setup::SecretsDir;
-use dyad_setup::bundle::{Bundle, Item};
+use dyad_setup::bundle::Bundle;
+use dyad_setup::output::Form;
+use dyad_setup::state::{FailureKind, SetupResult, SetupState};
 
 use crate::cluster::{BMC_PORT, BMC_SYSTEM, bmc_credentials};
 use crate::config::{LabConfig, Link, PairStack, reserved};
@@ -15,32 +17,13 @@ use crate::error::{Error, Result};
 use crate::image;
 use crate::place::Place;
 
-/// The programs that a node of a pair has, and where.
-const PROGRAMS: &[(&str, &str)] = &[
-    ("dyad", "usr/bin/dyad"),
-    ("dyad-node", "usr/libexec/dyad/dyad-node"),
-    ("fence_dyad_redfish", "usr/libexec/dyad/fence_dyad_redfish"),
-];
+/// Where a node finds its bundle at its first boot.
+const BUNDLES: &str = "/etc/dyad/nodes";
+/// Where it lies if it is set up by hand.
+pub const BUNDLES_BY_HAND: &str = "/root/bundles";
 
 /// Services that stand for the container runtime and kubelet: they do nothing but run.
 pub const UNITS_BEFORE: [&str; 2] = ["crio.service", "kubelet.service"];
-
-/// Begins the data on the first node before its first Pacemaker starts.
-const FIRST_DATASET: &str = "\
-[Unit]
-Description=The first dataset of this pair
-ConditionPathExists=/etc/dyad/begin
-Before=pacemaker.service
-After=network.target
-
-[Service]
-Type=oneshot
-ExecStart=/usr/libexec/dyad/dyad-node create-dataset
-ExecStartPost=/usr/bin/rm /etc/dyad/begin
-
-[Install]
-WantedBy=multi-user.target
-";
 
 /// What the pair's site would write.
 pub fn pair_yaml(config: &LabConfig, stack: &PairStack, pins: &[String; 2]) -> String {
@@ -88,33 +71,14 @@ pub(crate) fn bundles(
     dyad_setup::render::render(file, pair, &place.directory, &secrets).map_err(failed)
 }
 
-/// Puts a rendered node and its programs onto its disk.
-pub(crate) fn install(
-    stack: &PairStack,
-    bundle: &Bundle,
-    position: usize,
-    image: &Path,
-    root: &Path,
-) -> Result<()> {
-    for (path, item) in &bundle.items {
-        let target = root.join(path.strip_prefix("/").unwrap_or(path));
-        match item {
-            Item::File { mode, content } => write_bytes(&target, content, *mode)?,
-            // The set-up job is not part of this.
-            Item::Link(_) if path.ends_with("dyad-setup.service") => {}
-            Item::Link(to) => link(to, &target)?,
-        }
-    }
-    for (name, target) in PROGRAMS {
-        let content = stack.programs.join(name);
-        let content = fs::read(&content).map_err(Error::io("reading", &content))?;
-        write_bytes(&root.join(target), &content, 0o755)?;
-    }
-    let cib = root.join("var/lib/pacemaker/cib/cib.xml");
-    let rendered = fs::read(root.join("etc/dyad/cib.xml")).map_err(Error::io("reading", &cib))?;
-    write_bytes(&cib, &rendered, 0o600)?;
-    let (user, group) = image::owner(image, "hacluster")?;
-    chown(&cib, Some(user), Some(group)).map_err(Error::io("giving away", &cib))?;
+/// Makes a blank node one that has the package and its bundle: `dyad setup` does the rest, at its first boot or
+/// when somebody runs it.
+pub(crate) fn install(stack: &PairStack, bundle: &Bundle, root: &Path) -> Result<()> {
+    image::install_package(&stack.package, root)?;
+    let place = if stack.by_hand { BUNDLES_BY_HAND } else { BUNDLES };
+    let place = root.join(place.trim_start_matches('/'));
+    dyad_setup::output::write(&[bundle], Form::Directory, &place)
+        .map_err(|error| Error::Config(crate::error::chain(&error)))?;
     let units = root.join("etc/systemd/system");
     for unit in UNITS_BEFORE {
         let text = format!(
@@ -122,33 +86,24 @@ pub(crate) fn install(
         );
         image::write(&units.join(unit), &text, 0o644)?;
     }
-    if position == 0 {
-        image::write(&root.join("etc/dyad/begin"), "", 0o644)?;
-        image::write(&units.join("dyad-begin.service"), FIRST_DATASET, 0o644)?;
-        let wants = units.join("multi-user.target.wants/dyad-begin.service");
-        link(Path::new("../dyad-begin.service"), &wants)?;
-    }
     Ok(())
 }
 
-fn write_bytes(path: &Path, content: &[u8], mode: u32) -> Result<()> {
-    if let Some(parent) = path.parent() {
-        fs::create_dir_all(parent).map_err(Error::io("making", parent))?;
+/// What a node's set-up does not yet say of itself: nothing once it is ready. One that failed is an error.
+pub(crate) fn missing_of_setup(place: &Place, node: &str) -> Result<Option<String>> {
+    let file = SetupState::path(&place.node(node).join("upper/var/lib/dyad"));
+    let text = fs::read_to_string(&file).unwrap_or_default();
+    let Ok(state) = serde_json::from_str::<SetupState>(&text) else {
+        return Ok(Some(format!("{node}: the set-up has not begun")));
+    };
+    match (state.result, &state.failure, state.current()) {
+        (SetupResult::Ready, _, _) => Ok(None),
+        // A step that ran out of time is tried again.
+        (SetupResult::Failed, Some(failure), _) if failure.kind != FailureKind::TimedOut => {
+            let said = format!("step {}: {}", failure.step, failure.why);
+            Err(Error::Node { node: node.to_owned(), what: "dyad setup", said })
+        }
+        (_, _, Some(step)) => Ok(Some(format!("{node}: {}", step.detail))),
+        _ => Ok(Some(format!("{node}: between two steps of the set-up"))),
     }
-    if path.is_symlink() {
-        fs::remove_file(path).map_err(Error::io("removing", path))?;
-    }
-    fs::write(path, content).map_err(Error::io("writing", path))?;
-    fs::set_permissions(path, fs::Permissions::from_mode(mode))
-        .map_err(Error::io("setting the mode of", path))
-}
-
-fn link(to: &Path, path: &Path) -> Result<()> {
-    if let Some(parent) = path.parent() {
-        fs::create_dir_all(parent).map_err(Error::io("making", parent))?;
-    }
-    if path.is_symlink() || path.exists() {
-        fs::remove_file(path).map_err(Error::io("removing", path))?;
-    }
-    std::os::unix::fs::symlink(to, path).map_err(Error::io("linking", path))
 }

@@ -4,12 +4,12 @@
 //! Every probe has a limit, they run side by side, and the whole has a limit too: a BMC that does not answer
 //! or a disk that hangs is a finding, not a wait.
 
-mod bmc;
+pub(crate) mod bmc;
 mod disk;
 mod local;
-mod network;
-mod probe;
-mod version;
+pub(crate) mod network;
+pub(crate) mod probe;
+pub(crate) mod version;
 
 use std::path::{Path, PathBuf};
 

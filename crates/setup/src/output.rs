@@ -73,12 +73,14 @@ pub fn write(bundles: &[&Bundle], form: Form, out: &Path) -> Result<Written, Err
 
 /// Puts a file in the place of what was there, whole or not at all. It never has more permissions than asked
 /// for, not even for a moment.
-fn replace(path: &Path, mode: u32, content: &[u8]) -> Result<(), Error> {
+pub(crate) fn replace(path: &Path, mode: u32, content: &[u8]) -> Result<(), Error> {
     use std::os::unix::fs::PermissionsExt as _;
     let directory = path.parent().unwrap_or(Path::new("."));
     let mut file = tempfile::NamedTempFile::new_in(directory).map_err(failed("write", path))?;
     file.write_all(content).map_err(failed("write", path))?;
     let permissions = std::fs::Permissions::from_mode(mode);
     file.as_file().set_permissions(permissions).map_err(failed("write", path))?;
+    // On the disk before it is in its place: a power cut must not leave an empty file there.
+    file.as_file().sync_all().map_err(failed("write", path))?;
     file.persist(path).map(drop).map_err(|lost| failed("write", path)(lost.error))
 }

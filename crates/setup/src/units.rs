@@ -13,7 +13,7 @@ pub(crate) const LONE_BOOT_UNIT: &str = "dyad-lone-boot.service";
 /// No default dependencies, for the slice as for etcd: they would queue a stop of both at shutdown, beside
 /// the one that Pacemaker asks for in its own order, and stop etcd under the feet of what still uses it.
 const SLICE: &str = "\
-# Made by `dyad render`.
+# Part of Dyad.
 [Unit]
 Description=The control plane of this pair
 DefaultDependencies=no
@@ -28,7 +28,7 @@ MemoryLow=512M
 /// etcd as a service. Its arguments are written to `/run/dyad/etcd.env` before each start, so that nothing
 /// but the agent can start it.
 const ETCD: &str = "\
-# Made by `dyad render`.
+# Part of Dyad.
 [Unit]
 Description=etcd of this pair (started and stopped by Pacemaker)
 Documentation=man:dyad(1)
@@ -61,7 +61,7 @@ SyslogIdentifier=etcd
 /// Corosync must not start before the addresses of its links are final: it would bind to the wrong one, and
 /// the node would be fenced after each boot.
 const COROSYNC_DROP_IN: &str = "\
-# Made by `dyad render`.
+# Part of Dyad.
 [Unit]
 Wants=network-online.target
 After=network-online.target
@@ -69,7 +69,7 @@ After=network-online.target
 
 /// Proves the peer off where there is no quorum since the boot, and ends when there is.
 const LONE_BOOT: &str = "\
-# Made by `dyad render`.
+# Part of Dyad.
 [Unit]
 Description=Boot without the peer, if it is proven off
 Documentation=man:dyad(1)
@@ -89,7 +89,7 @@ WantedBy=multi-user.target
 
 /// Looks often while a node joins.
 const FOLLOW: &str = "\
-# Made by `dyad render`.
+# Part of Dyad.
 [Unit]
 Description=Bring the two copies of the data together (started by the resource agent)
 Documentation=man:dyad(1)
@@ -99,37 +99,37 @@ Type=exec
 ExecStart=/usr/libexec/dyad/dyad-node follow
 ";
 
-fn setup(bundle: Option<&str>) -> String {
-    let (condition, argument) = match bundle {
-        None => ("/etc/dyad/pair.json".to_owned(), String::new()),
-        Some(directory) => (directory.to_owned(), format!(" --bundle {directory}")),
-    };
-    format!(
-        "\
-# Made by `dyad render`.
+/// The job that makes a machine one node of a pair, at the first boot with its bundle. It is tried again by
+/// itself where time ran out (the other node may be installed an hour later), and never where a person has to
+/// do something first: a BMC locks an account after too many wrong passwords.
+const SETUP: &str = "\
+# Part of Dyad.
 [Unit]
 Description=Make this node one of a pair
-Documentation=man:dyad(1)
-ConditionPathExists={condition}
+Documentation=man:dyad-setup(1)
+ConditionPathExists=|/etc/dyad/pair.json
+ConditionPathExists=|/etc/dyad/nodes/%H
 Wants=network-online.target
 After=network-online.target
+StartLimitIntervalSec=0
 
 [Service]
 Type=oneshot
 RemainAfterExit=yes
-ExecStart=/usr/bin/dyad setup{argument}
-TimeoutStartSec=15min
+ExecStart=/usr/bin/dyad setup --once
+TimeoutStartSec=30min
+Restart=on-failure
+RestartSec=5s
+RestartPreventExitStatus=1 2 3 4 5
 
 [Install]
 WantedBy=multi-user.target
-"
-    )
-}
+";
 
 /// A unit or drop-in: its path below `/etc/systemd/system`, and its text.
 pub(crate) fn all(pair: &Pair) -> Vec<(&'static str, String)> {
     let mut units = vec![
-        (SETUP_UNIT, setup(None)),
+        (SETUP_UNIT, SETUP.to_owned()),
         ("corosync.service.d/10-dyad.conf", COROSYNC_DROP_IN.to_owned()),
         (LONE_BOOT_UNIT, LONE_BOOT.to_owned()),
         ("dyad-follow.service", FOLLOW.to_owned()),
@@ -142,7 +142,19 @@ pub(crate) fn all(pair: &Pair) -> Vec<(&'static str, String)> {
     units
 }
 
-/// The set-up unit of a machine that holds the bundles of both nodes and takes its own.
-pub(crate) fn setup_from_bundles(directory: &str) -> String {
-    setup(Some(&format!("{directory}/%H")))
+/// The set-up unit by itself.
+pub(crate) fn setup() -> &'static str {
+    SETUP
+}
+
+/// The units that a package brings: the same ones, below `/usr/lib/systemd/system`.
+pub fn packaged() -> Vec<(&'static str, &'static str)> {
+    vec![
+        (SETUP_UNIT, SETUP),
+        ("corosync.service.d/10-dyad.conf", COROSYNC_DROP_IN),
+        (LONE_BOOT_UNIT, LONE_BOOT),
+        ("dyad-follow.service", FOLLOW),
+        ("dyad.slice", SLICE),
+        ("dyad-etcd.service", ETCD),
+    ]
 }

@@ -22,7 +22,7 @@ use nix::unistd::Pid;
 use serde::Serialize;
 
 use super::BenchArgs;
-use super::run::{failure, programs};
+use super::run::{failure, package};
 use crate::exit::{Exit, Failure};
 use crate::output::{self, Format};
 
@@ -72,23 +72,24 @@ type Samples = BTreeMap<&'static str, Vec<f64>>;
 /// A pair that is measured.
 struct Pair<'a> {
     lab: Lab,
-    programs: PathBuf,
+    program: PathBuf,
     directory: &'a Path,
 }
 
 /// Measures, and prints.
 pub(super) fn run(arguments: &BenchArgs, format: Format) -> anyhow::Result<Exit> {
     let progress = ToStderr::default();
-    let programs = programs()?;
+    let package = package(None)?;
+    let own = std::env::current_exe().context("finding this program's own file")?;
     let mut config = LabConfig::named(&format!("bench-{}", std::process::id()));
     config.token_ms = arguments.token_ms;
-    config.stack = Stack::Pair(PairStack { programs: programs.clone(), tls: false });
-    let own = std::env::current_exe().context("finding this program's own file")?;
-    let supervision = Supervision { command: vec![own.into(), "lab".into(), "supervise".into()] };
+    config.stack = Stack::Pair(PairStack { package, tls: false, by_hand: false });
+    let supervision =
+        Supervision { command: vec![own.clone().into(), "lab".into(), "supervise".into()] };
     let lab = Lab::up(&config, &supervision, Lifetime::OfCaller, &progress).map_err(failure)?;
     let directory = std::env::temp_dir().join(format!("dyad-bench-{}", std::process::id()));
     std::fs::create_dir_all(&directory).context("making a directory for the histories")?;
-    let pair = Pair { lab, programs, directory: &directory };
+    let pair = Pair { lab, program: own, directory: &directory };
     let mut samples = Samples::new();
     let measured = (|| {
         for round in 0..arguments.rounds {
@@ -150,7 +151,7 @@ impl Pair<'_> {
 
     fn clients(&self) -> anyhow::Result<(Child, PathBuf)> {
         let path = self.directory.join(format!("{}.jsonl", now_ns()));
-        let mut words: Vec<OsString> = vec![self.programs.join("dyad").into()];
+        let mut words: Vec<OsString> = vec![self.program.clone().into()];
         words.extend(["lab", "load", "--clients", "8", "--rate", "300"].map(OsString::from));
         for position in 0..2 {
             let address = reserved::node_for_clients(position);

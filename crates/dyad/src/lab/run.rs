@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::Context as _;
@@ -98,23 +98,38 @@ fn config(name: &str, up: UpArgs) -> anyhow::Result<LabConfig> {
     config.etcd = !up.no_etcd;
     config.fence_agent = fence_agent(up.fence_agent)?;
     if !up.minimal {
-        config.stack = Stack::Pair(PairStack { programs: programs()?, tls: up.tls });
+        config.stack = Stack::Pair(PairStack {
+            package: package(up.package)?,
+            tls: up.tls,
+            by_hand: up.by_hand,
+        });
     }
     Ok(config)
 }
 
-/// The directory of this program, if the nodes' programs are there too.
-pub(super) fn programs() -> anyhow::Result<PathBuf> {
+/// Dyad's package: the one that was named, or the one that was made beside this program. One that is older than
+/// the programs would show what is no longer true.
+pub(super) fn package(named: Option<PathBuf>) -> anyhow::Result<PathBuf> {
+    if let Some(named) = named {
+        return std::path::absolute(&named).context("finding the package");
+    }
     let own = std::env::current_exe().context("finding this program's own file")?;
-    for name in ["dyad-node", "fence_dyad_redfish"] {
-        let program = own.with_file_name(name);
-        if !program.is_file() {
-            return Err(Failure::new(Exit::Usage, format!("there is no {}", program.display()))
-                .hint("build it: cargo build --package dyad-agent; or use --minimal")
-                .into());
+    let own = own.parent().map(PathBuf::from).unwrap_or_default();
+    let package = own.with_file_name("package").join("dyad.deb");
+    let refuse = |message: String| {
+        Failure::new(Exit::Usage, message)
+            .hint("make it with scripts/package --debug, name one with --package, or use --minimal")
+    };
+    let made = |path: &Path| std::fs::metadata(path).and_then(|found| found.modified());
+    let time = made(&package)
+        .map_err(|error| refuse(format!("cannot use {}: {error}", package.display())))?;
+    for program in ["dyad", "dyad-node", "fence_dyad_redfish"] {
+        if made(&own.join(program)).is_ok_and(|program| program > time) {
+            let message = format!("{} is older than {program} beside it", package.display());
+            return Err(refuse(message).into());
         }
     }
-    Ok(own.parent().map(PathBuf::from).unwrap_or_default())
+    Ok(package)
 }
 
 fn fence_agent(wanted: Option<FenceAgentArgument>) -> anyhow::Result<FenceAgent> {

@@ -33,10 +33,22 @@ pub(crate) fn programs() -> std::path::PathBuf {
     programs.into()
 }
 
+/// The package that is installed in the nodes: made from those programs, and not before they were.
+pub(crate) fn package() -> std::path::PathBuf {
+    let package = programs().with_file_name("package").join("dyad.deb");
+    let made = |path: &std::path::Path| std::fs::metadata(path).and_then(|found| found.modified());
+    let time = made(&package).expect("scripts/package --debug makes it");
+    for program in ["dyad", "dyad-node", "fence_dyad_redfish"] {
+        let program = programs().join(program);
+        assert!(made(&program).unwrap() <= time, "the package is old: scripts/package --debug");
+    }
+    package
+}
+
 /// A pair as most scenarios want it.
 pub(crate) fn config() -> LabConfig {
     let mut config = LabConfig::named(&format!("pair-{}", std::process::id()));
-    config.stack = Stack::Pair(PairStack { programs: programs(), tls: false });
+    config.stack = Stack::Pair(PairStack { package: package(), tls: false, by_hand: false });
     config
 }
 
@@ -109,15 +121,6 @@ impl Pair {
     pub(crate) fn run(&self, node: &str, command: &[&str]) -> String {
         let finished = self.exec(node, command, COMMAND).unwrap();
         assert!(finished.success(), "{command:?} on {node}: {finished:?}");
-        finished.stdout
-    }
-
-    /// Runs a command that may take as long as a recovery, and must succeed.
-    #[track_caller]
-    pub(crate) fn run_patiently(&self, node: &str, command: &[&str]) -> String {
-        let finished = self.exec(node, command, RECOVERY).unwrap();
-        assert!(finished.success(), "{command:?} on {node}: {finished:?}");
-        eprintln!("{node}: {}\n{}{}", command.join(" "), finished.stderr, finished.stdout);
         finished.stdout
     }
 
@@ -274,18 +277,6 @@ impl Pair {
     /// Gives a node power.
     pub(crate) fn power_on(&self, node: &str) {
         self.power(node, PowerAction::On).unwrap();
-    }
-
-    /// Shuts a node down in good order, and gives it power again when it is off.
-    #[track_caller]
-    pub(crate) fn reboot(&self, node: &str) {
-        self.run(node, &["systemctl", "poweroff", "--no-block"]);
-        let position = self.config().position(node).unwrap();
-        self.wait(&format!("{node} to shut down"), || {
-            let init = self.status().unwrap().nodes[position].init;
-            init.map(|process| format!("its first process {process} still runs"))
-        });
-        self.power_on(node);
     }
 
     /// Ends a pair that is not whole any more.

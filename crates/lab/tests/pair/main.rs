@@ -5,7 +5,6 @@
 
 mod clients;
 mod common;
-mod day_two;
 mod disk;
 mod etcd;
 mod network;

@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use dyad_lab::LabConfig;
 use dyad_lab::config::{PairStack, Release, Stack};
 
-use crate::common::{Pair, config, programs};
+use crate::common::{Pair, config, package};
 
 fn leader_dies_and_returns(config: &LabConfig) {
     let pair = Pair::of(config);
@@ -54,7 +54,7 @@ fn ipv6() {
 #[ignore = "needs root: make lab-test"]
 fn mutual_tls() {
     let mut config = config();
-    config.stack = Stack::Pair(PairStack { programs: programs(), tls: true });
+    config.stack = Stack::Pair(PairStack { package: package(), tls: true, by_hand: false });
     let pair = Pair::of(&config);
     pair.lead("node-b");
     for number in 0..20 {

@@ -23,7 +23,7 @@ const REQUEST_LIMIT: Duration = Duration::from_secs(5);
 const CLOCK_SKEW_S: i64 = 60;
 
 /// How to reach one BMC.
-struct Target {
+pub(crate) struct Target {
     node: String,
     endpoint: Endpoint,
     trust: Option<Trust>,
@@ -45,21 +45,44 @@ pub(super) fn probe(
         .zip(&pair.nodes)
         .filter_map(|(node, rendered)| target(node, &rendered.bmc.tls, base))
         .collect();
-    let product_uuid = local::product_uuid(here);
+    let here = here.clone();
     let own_name = own.map(|position| pair.nodes[position].name.0.clone());
-    Probe::new("bmc", "bmc", move || {
-        let answers: Vec<_> = std::thread::scope(|scope| {
-            let asked: Vec<_> = targets.iter().map(|target| scope.spawn(|| ask(target))).collect();
-            asked.into_iter().map(|thread| thread.join().unwrap_or_default()).collect()
-        });
-        let systems: Vec<_> = targets
-            .iter()
-            .zip(&answers)
-            .filter_map(|(target, (_, system))| Some((target.node.as_str(), system.as_ref()?)))
-            .collect();
-        let mut findings: Vec<_> = identities(&systems).into_iter().collect();
-        findings.extend(own_name.and_then(|own| own_identity(&own, &systems, &product_uuid)));
-        answers.into_iter().flat_map(|(findings, _)| findings).chain(findings).collect()
+    Probe::new("bmc", "bmc", move || ask_all(&targets, own_name.as_deref(), &here))
+}
+
+/// Asks all BMCs at the same time, and whether they are whose they should be.
+pub(crate) fn ask_all(targets: &[Target], own: Option<&str>, here: &Here) -> Vec<Finding> {
+    let product_uuid = local::product_uuid(here);
+    let answers: Vec<_> = std::thread::scope(|scope| {
+        let asked: Vec<_> = targets.iter().map(|target| scope.spawn(|| ask(target))).collect();
+        asked.into_iter().map(|thread| thread.join().unwrap_or_default()).collect()
+    });
+    let systems: Vec<_> = targets
+        .iter()
+        .zip(&answers)
+        .filter_map(|(target, (_, system))| Some((target.node.as_str(), system.as_ref()?)))
+        .collect();
+    let mut findings: Vec<_> = identities(&systems).into_iter().collect();
+    findings.extend(own.and_then(|own| own_identity(own, &systems, &product_uuid)));
+    answers.into_iter().flat_map(|(findings, _)| findings).chain(findings).collect()
+}
+
+/// A BMC as a node knows it: by the rendered description, with the credentials that lie on the node.
+pub(crate) fn installed(node: &dyad_cluster::pair::Node, here: &Here) -> Result<Target, String> {
+    let bmc = &node.bmc;
+    let trust = match &bmc.tls {
+        BmcTls::CaFile(path) => Trust::CaFile(here.path(path)),
+        BmcTls::Pin(pin) => Trust::Pin(pin.parse().map_err(|error| format!("pin: {error}"))?),
+        BmcTls::Insecure => Trust::InsecureAcceptAnyCertificate,
+    };
+    let credentials = Credentials::read(&here.path(&bmc.credentials_file));
+    let system = bmc.system.as_deref().map(SystemName::new).transpose();
+    Ok(Target {
+        node: node.name.0.clone(),
+        endpoint: Endpoint::parse(&bmc.address).map_err(|error| chain(&error))?,
+        trust: Some(trust),
+        credentials: Some(credentials.map_err(|error| chain(&error))?),
+        system: system.map_err(str::to_owned)?,
     })
 }
 
@@ -160,8 +183,7 @@ fn unreachable(subject: &str, target: &Target, error: &HttpError) -> Finding {
             "give the authority that issued it (caFile), or pin the certificate itself (pin)"
                 .to_owned()
         }
-        _ => "is the address right, is the BMC's network reachable from here? --offline skips this"
-            .to_owned(),
+        _ => "is the address right, is the BMC's network reachable from here?".to_owned(),
     };
     let message = format!("{}: {}", target.endpoint, chain(error));
     Finding::error("bmc", subject, message).hint(hint)

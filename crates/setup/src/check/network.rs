@@ -51,7 +51,7 @@ fn devices() -> Vec<(String, IpAddr)> {
 }
 
 /// Whether this machine has the addresses that the file gives it, each link on a device of its own.
-pub(super) fn links(pair: &Pair, own: usize) -> Probe {
+pub(crate) fn links(pair: &Pair, own: usize) -> Probe {
     let own_addresses = pair.nodes[own].addresses.clone();
     let peer_addresses = pair.nodes[1 - own].addresses.clone();
     Probe::new("links", "links", move || links_of(&own_addresses, &peer_addresses, &devices()))

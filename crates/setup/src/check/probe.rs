@@ -9,7 +9,7 @@ use super::Finding;
 const LIMIT: Duration = Duration::from_secs(20);
 
 /// Something to look at.
-pub(super) struct Probe {
+pub(crate) struct Probe {
     pub(super) id: &'static str,
     pub(super) subject: String,
     pub(super) look: Box<dyn FnOnce() -> Vec<Finding> + Send>,
@@ -27,7 +27,7 @@ impl Probe {
 
 /// Runs all probes at the same time and returns what they found, in their order. One that does not end in
 /// time is a finding itself; its thread is left behind.
-pub(super) fn run_all(probes: Vec<Probe>) -> Vec<Finding> {
+pub(crate) fn run_all(probes: Vec<Probe>) -> Vec<Finding> {
     run_all_within(probes, LIMIT)
 }
 

@@ -75,7 +75,7 @@ fn etcd(version: &[u32]) -> Verdict {
     }
 }
 
-pub(super) fn probes(pair: &Pair) -> Vec<Probe> {
+pub(crate) fn probes(pair: &Pair) -> Vec<Probe> {
     let runner = match pair.etcd.runner {
         Runner::Systemd => ETCD,
         Runner::Podman { .. } => PODMAN,

@@ -10,12 +10,11 @@ use serde_json::{Value as Json, json};
 use super::ignition;
 use super::yaml;
 use crate::bundle::{Bundle, Item};
+use crate::job::NODES;
 use crate::units;
 
 /// The file that is written.
 pub(super) const FILE: &str = "99-master-dyad.yaml";
-/// Where the bundles lie on every machine of the pool.
-const NODES: &str = "/etc/dyad/nodes";
 /// The extension of the operating system that brings Corosync, Pacemaker and the fence agents.
 const EXTENSION: &str = "two-node-ha";
 
@@ -34,7 +33,7 @@ pub(super) fn render(bundles: &[&Bundle]) -> String {
                 "systemd": { "units": [{
                     "name": units::SETUP_UNIT,
                     "enabled": true,
-                    "contents": units::setup_from_bundles(NODES),
+                    "contents": units::setup(),
                 }] },
             },
             "extensions": [EXTENSION],

@@ -1,0 +1,46 @@
+//! `dyad setup`: makes this machine one node of a pair.
+
+use dyad_node::Place;
+use dyad_setup::check::Here;
+use dyad_setup::job::{self, Options};
+use dyad_setup::state::{FailureKind, SetupFailure, SetupState};
+
+use crate::cli::SetupArguments;
+use crate::exit::{Exit, Failure};
+use crate::output::{self, Format};
+
+/// Runs the job; progress is talk, what it came to is data.
+pub(super) fn run(arguments: SetupArguments, format: Format) -> anyhow::Result<Exit> {
+    let options = Options { bundle: arguments.bundle, once: arguments.once };
+    let say = |text: &str| anstream::eprintln!("{text}");
+    let state = job::run(&options, &Here::this_machine(), &Place::default(), &say);
+    match format {
+        Format::Json => {
+            let mut text = serde_json::to_string_pretty(&state)?;
+            text.push('\n');
+            output::print_data(&text)?;
+        }
+        Format::Text if state.failure.is_none() => output::print_data(&summary(&state))?,
+        Format::Text => {}
+    }
+    match state.failure {
+        None => Ok(Exit::Ok),
+        Some(failure) => Err(told(failure).into()),
+    }
+}
+
+fn summary(state: &SetupState) -> String {
+    let pair = state.pair.as_deref().unwrap_or_default();
+    format!("{}: ready, one of the pair {pair}\n", state.node)
+}
+
+fn told(failure: SetupFailure) -> Failure {
+    let exit = match failure.kind {
+        FailureKind::Failed => Exit::Failed,
+        FailureKind::NotFit => Exit::No,
+        FailureKind::Refused => Exit::Refused,
+        FailureKind::TimedOut => Exit::TimedOut,
+    };
+    let message = format!("step {}: {}", failure.step, failure.why);
+    Failure { exit, message, hint: failure.hint }
+}

@@ -1,0 +1,7 @@
+//! From blank nodes to a pair, in the lab: the package, a bundle, `dyad setup`, and everything that can go wrong on
+//! the way. Real nodes, real BMC protocol, real power.
+
+mod common;
+mod failures;
+mod interrupted;
+mod together;
