@@ -1,5 +1,7 @@
 //! Scenarios `units`: the container runtime and kubelet, as Pacemaker runs them beside etcd.
 
+use dyad_lab::timeline::Phase;
+
 use crate::common::Pair;
 
 const KUBELET: &str = "kubelet.service";
@@ -50,9 +52,10 @@ fn a_kubelet_that_does_not_stop_is_fenced() {
     let short =
         ["crm_resource", "--resource=kubelet", "--ban", "--node=node-b", "--lifetime=PT30S"];
     shorten_stop(&pair);
-    let seen = pair.seen("node-a");
     pair.run("node-a", &short);
-    pair.wait_decision("node-a", seen, "takeOver", "R2");
+    // Nodes of the lab boot within seconds, real ones do not: whether the other takes over before it is back
+    // depends on who coordinates.
+    pair.wait_for(Phase::PowerOff, "");
     pair.wait_writable("node-a");
     assert_eq!(pair.powered_off(), ["node-b"]);
     pair.wait_protected();
