@@ -37,6 +37,9 @@ _dyad() {
             dyad,explain)
                 cmd="dyad__subcmd__explain"
                 ;;
+            dyad,gate)
+                cmd="dyad__subcmd__gate"
+                ;;
             dyad,help)
                 cmd="dyad__subcmd__help"
                 ;;
@@ -46,11 +49,17 @@ _dyad() {
             dyad,lab)
                 cmd="dyad__subcmd__lab"
                 ;;
+            dyad,maintenance)
+                cmd="dyad__subcmd__maintenance"
+                ;;
             dyad,render)
                 cmd="dyad__subcmd__render"
                 ;;
             dyad,setup)
                 cmd="dyad__subcmd__setup"
+                ;;
+            dyad,status)
+                cmd="dyad__subcmd__status"
                 ;;
             dyad__subcmd__etcd,help)
                 cmd="dyad__subcmd__etcd__subcmd__help"
@@ -97,6 +106,9 @@ _dyad() {
             dyad__subcmd__help,explain)
                 cmd="dyad__subcmd__help__subcmd__explain"
                 ;;
+            dyad__subcmd__help,gate)
+                cmd="dyad__subcmd__help__subcmd__gate"
+                ;;
             dyad__subcmd__help,help)
                 cmd="dyad__subcmd__help__subcmd__help"
                 ;;
@@ -106,11 +118,17 @@ _dyad() {
             dyad__subcmd__help,lab)
                 cmd="dyad__subcmd__help__subcmd__lab"
                 ;;
+            dyad__subcmd__help,maintenance)
+                cmd="dyad__subcmd__help__subcmd__maintenance"
+                ;;
             dyad__subcmd__help,render)
                 cmd="dyad__subcmd__help__subcmd__render"
                 ;;
             dyad__subcmd__help,setup)
                 cmd="dyad__subcmd__help__subcmd__setup"
+                ;;
+            dyad__subcmd__help,status)
+                cmd="dyad__subcmd__help__subcmd__status"
                 ;;
             dyad__subcmd__help__subcmd__etcd,inspect)
                 cmd="dyad__subcmd__help__subcmd__etcd__subcmd__inspect"
@@ -192,6 +210,12 @@ _dyad() {
                 ;;
             dyad__subcmd__help__subcmd__lab,up)
                 cmd="dyad__subcmd__help__subcmd__lab__subcmd__up"
+                ;;
+            dyad__subcmd__help__subcmd__maintenance,end)
+                cmd="dyad__subcmd__help__subcmd__maintenance__subcmd__end"
+                ;;
+            dyad__subcmd__help__subcmd__maintenance,start)
+                cmd="dyad__subcmd__help__subcmd__maintenance__subcmd__start"
                 ;;
             dyad__subcmd__lab,bench)
                 cmd="dyad__subcmd__lab__subcmd__bench"
@@ -343,6 +367,24 @@ _dyad() {
             dyad__subcmd__lab__subcmd__help,up)
                 cmd="dyad__subcmd__lab__subcmd__help__subcmd__up"
                 ;;
+            dyad__subcmd__maintenance,end)
+                cmd="dyad__subcmd__maintenance__subcmd__end"
+                ;;
+            dyad__subcmd__maintenance,help)
+                cmd="dyad__subcmd__maintenance__subcmd__help"
+                ;;
+            dyad__subcmd__maintenance,start)
+                cmd="dyad__subcmd__maintenance__subcmd__start"
+                ;;
+            dyad__subcmd__maintenance__subcmd__help,end)
+                cmd="dyad__subcmd__maintenance__subcmd__help__subcmd__end"
+                ;;
+            dyad__subcmd__maintenance__subcmd__help,help)
+                cmd="dyad__subcmd__maintenance__subcmd__help__subcmd__help"
+                ;;
+            dyad__subcmd__maintenance__subcmd__help,start)
+                cmd="dyad__subcmd__maintenance__subcmd__help__subcmd__start"
+                ;;
             *)
                 ;;
         esac
@@ -350,7 +392,7 @@ _dyad() {
 
     case "${cmd}" in
         dyad)
-            opts="-o -h -V --output --help --version init check render setup lab etcd explain confirm decide exit-codes completions help"
+            opts="-o -h -V --output --help --version init check render setup lab etcd status gate maintenance explain confirm decide exit-codes completions help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -416,7 +458,7 @@ _dyad() {
             return 0
             ;;
         dyad__subcmd__confirm)
-            opts="-o -h -V --yes-peer-is-down --accept-possible-loss --reason --output --help --version"
+            opts="-o -h -V --yes-peer-is-down --accept-possible-loss --although-it-seems-up --reason --wait --output --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -427,6 +469,10 @@ _dyad() {
                     return 0
                     ;;
                 --reason)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --wait)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -729,8 +775,30 @@ _dyad() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        dyad__subcmd__gate)
+            opts="-o -h -V --output --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --output)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         dyad__subcmd__help)
-            opts="init check render setup lab etcd explain confirm decide exit-codes completions help"
+            opts="init check render setup lab etcd status gate maintenance explain confirm decide exit-codes completions help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -870,6 +938,20 @@ _dyad() {
             return 0
             ;;
         dyad__subcmd__help__subcmd__explain)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        dyad__subcmd__help__subcmd__gate)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1261,6 +1343,48 @@ _dyad() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        dyad__subcmd__help__subcmd__maintenance)
+            opts="start end"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        dyad__subcmd__help__subcmd__maintenance__subcmd__end)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        dyad__subcmd__help__subcmd__maintenance__subcmd__start)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         dyad__subcmd__help__subcmd__render)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -1276,6 +1400,20 @@ _dyad() {
             return 0
             ;;
         dyad__subcmd__help__subcmd__setup)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        dyad__subcmd__help__subcmd__status)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -2453,6 +2591,144 @@ _dyad() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        dyad__subcmd__maintenance)
+            opts="-o -h -V --output --help --version start end help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --output)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        dyad__subcmd__maintenance__subcmd__end)
+            opts="-o -h -V --reason --wait --output --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --reason)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --wait)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --output)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        dyad__subcmd__maintenance__subcmd__help)
+            opts="start end help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        dyad__subcmd__maintenance__subcmd__help__subcmd__end)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        dyad__subcmd__maintenance__subcmd__help__subcmd__help)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        dyad__subcmd__maintenance__subcmd__help__subcmd__start)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        dyad__subcmd__maintenance__subcmd__start)
+            opts="-o -h -V --reason --wait --output --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --reason)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --wait)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --output)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         dyad__subcmd__render)
             opts="-o -h -V --out --format --node --secrets --output --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -2499,6 +2775,32 @@ _dyad() {
             fi
             case "${prev}" in
                 --bundle)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --output)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        dyad__subcmd__status)
+            opts="-w -o -h -V --watch --limit-ms --output --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --limit-ms)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

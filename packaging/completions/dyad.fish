@@ -34,6 +34,9 @@ complete -c dyad -n "__fish_dyad_needs_command" -f -a "render" -d 'Write everyth
 complete -c dyad -n "__fish_dyad_needs_command" -f -a "setup" -d 'Make this machine one node of a pair'
 complete -c dyad -n "__fish_dyad_needs_command" -f -a "lab" -d 'Two real nodes on this machine, with faults on demand'
 complete -c dyad -n "__fish_dyad_needs_command" -f -a "etcd" -d 'Look into etcd\'s data directories, or take over from a dead etcd member'
+complete -c dyad -n "__fish_dyad_needs_command" -f -a "status" -d 'Tell where the pair stands: can I lose a node now?'
+complete -c dyad -n "__fish_dyad_needs_command" -f -a "gate" -d 'Say whether an upgrade or a change of configuration may start'
+complete -c dyad -n "__fish_dyad_needs_command" -f -a "maintenance" -d 'Take a node out of service for planned work, and back'
 complete -c dyad -n "__fish_dyad_needs_command" -f -a "explain" -d 'Show the last decisions of this node, each with its rule and reason'
 complete -c dyad -n "__fish_dyad_needs_command" -f -a "confirm" -d 'State that the other node is down, so that this one goes on alone'
 complete -c dyad -n "__fish_dyad_needs_command" -f -a "decide" -d 'Decide on logged facts again: the decision, the rule and the reason'
@@ -319,6 +322,38 @@ complete -c dyad -n "__fish_dyad_using_subcommand etcd; and __fish_seen_subcomma
 complete -c dyad -n "__fish_dyad_using_subcommand etcd; and __fish_seen_subcommand_from help" -f -a "seal" -d 'Raise the commit mark of a data directory to its last entry: the last resort only'
 complete -c dyad -n "__fish_dyad_using_subcommand etcd; and __fish_seen_subcommand_from help" -f -a "take-over" -d 'Let the survivor of two voters go on alone, without a restart'
 complete -c dyad -n "__fish_dyad_using_subcommand etcd; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c dyad -n "__fish_dyad_using_subcommand status" -l limit-ms -d 'How long to wait for a source that does not answer [default: 260, more on a busy machine]' -r
+complete -c dyad -n "__fish_dyad_using_subcommand status" -s o -l output -d 'How data is printed: for people, or as one versioned JSON document' -r -f -a "text\t'For people'
+json\t'One JSON document with `apiVersion` and `kind`'"
+complete -c dyad -n "__fish_dyad_using_subcommand status" -s w -l watch -d 'Look again and again, until interrupted'
+complete -c dyad -n "__fish_dyad_using_subcommand status" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c dyad -n "__fish_dyad_using_subcommand status" -s V -l version -d 'Print version'
+complete -c dyad -n "__fish_dyad_using_subcommand gate" -s o -l output -d 'How data is printed: for people, or as one versioned JSON document' -r -f -a "text\t'For people'
+json\t'One JSON document with `apiVersion` and `kind`'"
+complete -c dyad -n "__fish_dyad_using_subcommand gate" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c dyad -n "__fish_dyad_using_subcommand gate" -s V -l version -d 'Print version'
+complete -c dyad -n "__fish_dyad_using_subcommand maintenance; and not __fish_seen_subcommand_from start end help" -s o -l output -d 'How data is printed: for people, or as one versioned JSON document' -r -f -a "text\t'For people'
+json\t'One JSON document with `apiVersion` and `kind`'"
+complete -c dyad -n "__fish_dyad_using_subcommand maintenance; and not __fish_seen_subcommand_from start end help" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c dyad -n "__fish_dyad_using_subcommand maintenance; and not __fish_seen_subcommand_from start end help" -s V -l version -d 'Print version'
+complete -c dyad -n "__fish_dyad_using_subcommand maintenance; and not __fish_seen_subcommand_from start end help" -f -a "start" -d 'Take a node out of service: it leaves in good order, the other serves alone'
+complete -c dyad -n "__fish_dyad_using_subcommand maintenance; and not __fish_seen_subcommand_from start end help" -f -a "end" -d 'Take a node back into service: it rejoins by itself'
+complete -c dyad -n "__fish_dyad_using_subcommand maintenance; and not __fish_seen_subcommand_from start end help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c dyad -n "__fish_dyad_using_subcommand maintenance; and __fish_seen_subcommand_from start" -l reason -d 'Why, for the record' -r
+complete -c dyad -n "__fish_dyad_using_subcommand maintenance; and __fish_seen_subcommand_from start" -l wait -d 'How long to wait for the end of it' -r
+complete -c dyad -n "__fish_dyad_using_subcommand maintenance; and __fish_seen_subcommand_from start" -s o -l output -d 'How data is printed: for people, or as one versioned JSON document' -r -f -a "text\t'For people'
+json\t'One JSON document with `apiVersion` and `kind`'"
+complete -c dyad -n "__fish_dyad_using_subcommand maintenance; and __fish_seen_subcommand_from start" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c dyad -n "__fish_dyad_using_subcommand maintenance; and __fish_seen_subcommand_from start" -s V -l version -d 'Print version'
+complete -c dyad -n "__fish_dyad_using_subcommand maintenance; and __fish_seen_subcommand_from end" -l reason -d 'Why, for the record' -r
+complete -c dyad -n "__fish_dyad_using_subcommand maintenance; and __fish_seen_subcommand_from end" -l wait -d 'How long to wait for the end of it' -r
+complete -c dyad -n "__fish_dyad_using_subcommand maintenance; and __fish_seen_subcommand_from end" -s o -l output -d 'How data is printed: for people, or as one versioned JSON document' -r -f -a "text\t'For people'
+json\t'One JSON document with `apiVersion` and `kind`'"
+complete -c dyad -n "__fish_dyad_using_subcommand maintenance; and __fish_seen_subcommand_from end" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c dyad -n "__fish_dyad_using_subcommand maintenance; and __fish_seen_subcommand_from end" -s V -l version -d 'Print version'
+complete -c dyad -n "__fish_dyad_using_subcommand maintenance; and __fish_seen_subcommand_from help" -f -a "start" -d 'Take a node out of service: it leaves in good order, the other serves alone'
+complete -c dyad -n "__fish_dyad_using_subcommand maintenance; and __fish_seen_subcommand_from help" -f -a "end" -d 'Take a node back into service: it rejoins by itself'
+complete -c dyad -n "__fish_dyad_using_subcommand maintenance; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c dyad -n "__fish_dyad_using_subcommand explain" -s n -l last -d 'How many' -r
 complete -c dyad -n "__fish_dyad_using_subcommand explain" -s o -l output -d 'How data is printed: for people, or as one versioned JSON document' -r -f -a "text\t'For people'
 json\t'One JSON document with `apiVersion` and `kind`'"
@@ -326,9 +361,11 @@ complete -c dyad -n "__fish_dyad_using_subcommand explain" -s h -l help -d 'Prin
 complete -c dyad -n "__fish_dyad_using_subcommand explain" -s V -l version -d 'Print version'
 complete -c dyad -n "__fish_dyad_using_subcommand confirm" -l yes-peer-is-down -d 'Do not ask: the other node, named here, is down' -r
 complete -c dyad -n "__fish_dyad_using_subcommand confirm" -l reason -d 'Why you know, for the record' -r
+complete -c dyad -n "__fish_dyad_using_subcommand confirm" -l wait -d 'How long to wait until this node serves' -r
 complete -c dyad -n "__fish_dyad_using_subcommand confirm" -s o -l output -d 'How data is printed: for people, or as one versioned JSON document' -r -f -a "text\t'For people'
 json\t'One JSON document with `apiVersion` and `kind`'"
 complete -c dyad -n "__fish_dyad_using_subcommand confirm" -l accept-possible-loss -d 'Accept that what the other node alone has written is lost'
+complete -c dyad -n "__fish_dyad_using_subcommand confirm" -l although-it-seems-up -d 'Go on although the other node answers on an address or its BMC says On'
 complete -c dyad -n "__fish_dyad_using_subcommand confirm" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c dyad -n "__fish_dyad_using_subcommand confirm" -s V -l version -d 'Print version'
 complete -c dyad -n "__fish_dyad_using_subcommand decide" -s o -l output -d 'How data is printed: for people, or as one versioned JSON document' -r -f -a "text\t'For people'
@@ -343,18 +380,21 @@ complete -c dyad -n "__fish_dyad_using_subcommand completions" -s o -l output -d
 json\t'One JSON document with `apiVersion` and `kind`'"
 complete -c dyad -n "__fish_dyad_using_subcommand completions" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c dyad -n "__fish_dyad_using_subcommand completions" -s V -l version -d 'Print version'
-complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render setup lab etcd explain confirm decide exit-codes completions help" -f -a "init" -d 'Write a first pair.yaml'
-complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render setup lab etcd explain confirm decide exit-codes completions help" -f -a "check" -d 'Say what is wrong or weak before it matters'
-complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render setup lab etcd explain confirm decide exit-codes completions help" -f -a "render" -d 'Write everything that the two nodes need'
-complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render setup lab etcd explain confirm decide exit-codes completions help" -f -a "setup" -d 'Make this machine one node of a pair'
-complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render setup lab etcd explain confirm decide exit-codes completions help" -f -a "lab" -d 'Two real nodes on this machine, with faults on demand'
-complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render setup lab etcd explain confirm decide exit-codes completions help" -f -a "etcd" -d 'Look into etcd\'s data directories, or take over from a dead etcd member'
-complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render setup lab etcd explain confirm decide exit-codes completions help" -f -a "explain" -d 'Show the last decisions of this node, each with its rule and reason'
-complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render setup lab etcd explain confirm decide exit-codes completions help" -f -a "confirm" -d 'State that the other node is down, so that this one goes on alone'
-complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render setup lab etcd explain confirm decide exit-codes completions help" -f -a "decide" -d 'Decide on logged facts again: the decision, the rule and the reason'
-complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render setup lab etcd explain confirm decide exit-codes completions help" -f -a "exit-codes" -d 'Print the exit codes and what they mean'
-complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render setup lab etcd explain confirm decide exit-codes completions help" -f -a "completions" -d 'Print a shell completion script'
-complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render setup lab etcd explain confirm decide exit-codes completions help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render setup lab etcd status gate maintenance explain confirm decide exit-codes completions help" -f -a "init" -d 'Write a first pair.yaml'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render setup lab etcd status gate maintenance explain confirm decide exit-codes completions help" -f -a "check" -d 'Say what is wrong or weak before it matters'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render setup lab etcd status gate maintenance explain confirm decide exit-codes completions help" -f -a "render" -d 'Write everything that the two nodes need'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render setup lab etcd status gate maintenance explain confirm decide exit-codes completions help" -f -a "setup" -d 'Make this machine one node of a pair'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render setup lab etcd status gate maintenance explain confirm decide exit-codes completions help" -f -a "lab" -d 'Two real nodes on this machine, with faults on demand'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render setup lab etcd status gate maintenance explain confirm decide exit-codes completions help" -f -a "etcd" -d 'Look into etcd\'s data directories, or take over from a dead etcd member'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render setup lab etcd status gate maintenance explain confirm decide exit-codes completions help" -f -a "status" -d 'Tell where the pair stands: can I lose a node now?'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render setup lab etcd status gate maintenance explain confirm decide exit-codes completions help" -f -a "gate" -d 'Say whether an upgrade or a change of configuration may start'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render setup lab etcd status gate maintenance explain confirm decide exit-codes completions help" -f -a "maintenance" -d 'Take a node out of service for planned work, and back'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render setup lab etcd status gate maintenance explain confirm decide exit-codes completions help" -f -a "explain" -d 'Show the last decisions of this node, each with its rule and reason'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render setup lab etcd status gate maintenance explain confirm decide exit-codes completions help" -f -a "confirm" -d 'State that the other node is down, so that this one goes on alone'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render setup lab etcd status gate maintenance explain confirm decide exit-codes completions help" -f -a "decide" -d 'Decide on logged facts again: the decision, the rule and the reason'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render setup lab etcd status gate maintenance explain confirm decide exit-codes completions help" -f -a "exit-codes" -d 'Print the exit codes and what they mean'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render setup lab etcd status gate maintenance explain confirm decide exit-codes completions help" -f -a "completions" -d 'Print a shell completion script'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render setup lab etcd status gate maintenance explain confirm decide exit-codes completions help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c dyad -n "__fish_dyad_using_subcommand help; and __fish_seen_subcommand_from lab" -f -a "up" -d 'Start two nodes and wait until the pair is complete'
 complete -c dyad -n "__fish_dyad_using_subcommand help; and __fish_seen_subcommand_from lab" -f -a "down" -d 'End a lab, whatever state it is in, and check that nothing is left of it'
 complete -c dyad -n "__fish_dyad_using_subcommand help; and __fish_seen_subcommand_from lab" -f -a "list" -d 'List all labs'
@@ -382,3 +422,5 @@ complete -c dyad -n "__fish_dyad_using_subcommand help; and __fish_seen_subcomma
 complete -c dyad -n "__fish_dyad_using_subcommand help; and __fish_seen_subcommand_from etcd" -f -a "inspect" -d 'Tell what a data directory holds, without starting etcd'
 complete -c dyad -n "__fish_dyad_using_subcommand help; and __fish_seen_subcommand_from etcd" -f -a "seal" -d 'Raise the commit mark of a data directory to its last entry: the last resort only'
 complete -c dyad -n "__fish_dyad_using_subcommand help; and __fish_seen_subcommand_from etcd" -f -a "take-over" -d 'Let the survivor of two voters go on alone, without a restart'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and __fish_seen_subcommand_from maintenance" -f -a "start" -d 'Take a node out of service: it leaves in good order, the other serves alone'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and __fish_seen_subcommand_from maintenance" -f -a "end" -d 'Take a node back into service: it rejoins by itself'

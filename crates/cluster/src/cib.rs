@@ -110,7 +110,8 @@ fn resources(pair: &Pair) -> Element {
         .children(pair.virtual_ip.iter().map(virtual_ip))
 }
 
-fn fence_id(node: &Node) -> String {
+/// The id of the device that switches a node.
+pub fn fence_id(node: &Node) -> String {
     format!("fence-{}", node.name)
 }
 
@@ -163,7 +164,8 @@ fn operation(id: &str, name: &str, interval: &str, timeout_s: u64) -> Element {
         .with("timeout", format!("{timeout_s}s"))
 }
 
-fn unit_id(unit: &str) -> String {
+/// The id of the resource that runs a systemd unit.
+pub fn unit_id(unit: &str) -> String {
     // An XML id takes no `@`; systemd instance names have one.
     unit.trim_end_matches(".service").replace(|c: char| !c.is_ascii_alphanumeric() && c != '.', "-")
 }

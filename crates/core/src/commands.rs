@@ -35,9 +35,9 @@ pub(crate) fn confirm_with_loss(peer: &NodeName) -> String {
     format!("dyad confirm --yes-peer-is-down {peer} --accept-possible-loss")
 }
 
-/// Fences the peer by hand.
-pub(crate) fn fence(peer: &NodeName) -> String {
-    format!("dyad drill --really {peer}")
+/// A person states that the peer is down, though it answers or has power: it is switched off first, if it can be.
+pub(crate) fn confirm_despite_signs(peer: &NodeName) -> String {
+    format!("dyad confirm --yes-peer-is-down {peer} --although-it-seems-up")
 }
 
 /// Takes a node out of service in order.

@@ -27,7 +27,10 @@ fn by_operation(facts: &Facts, standing: &Standing) -> Verdict {
         }
         Operation::Stop | Operation::Demote => rules::stop::stop(facts, standing),
         Operation::Boot => rules::lone::boot(facts, standing),
-        Operation::Confirm { accept_loss } => rules::lone::confirm(facts, standing, accept_loss),
+        Operation::Confirm { accept_loss, despite_signs } => {
+            let signs = rules::lone::sign_of_life(facts).filter(|_| !despite_signs);
+            signs.unwrap_or_else(|| rules::lone::confirm(facts, standing, accept_loss))
+        }
         Operation::GiveUp => rules::lone::give_up(facts, standing),
         Operation::Begin => rules::begin::begin(facts, standing),
         // A notification may be lost, late or doubled, and proves nothing: every operation that may go on

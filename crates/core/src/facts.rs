@@ -121,6 +121,9 @@ pub enum Operation {
     Confirm {
         /// The person was told what may be lost and accepts it.
         accept_loss: bool,
+        /// The person was told that the peer answers or has power, and knows better.
+        #[serde(default)]
+        despite_signs: bool,
     },
     /// A person gives this node's dataset up, after two have diverged (R6).
     GiveUp,

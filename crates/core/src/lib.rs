@@ -32,6 +32,7 @@ pub mod ids;
 mod proof;
 mod rules;
 mod standing;
+pub mod state;
 pub mod statement;
 pub mod timing;
 pub mod worth;

@@ -134,6 +134,11 @@ impl Facts {
         self.etcd.state != EtcdState::Stopped
     }
 
+    /// Whether the live etcd lists the peer's as one that has started.
+    pub fn live_peer_is_started(&self) -> bool {
+        self.live_peer().is_some_and(|member| member.started)
+    }
+
     /// The peer's entry in the applied membership of the live etcd.
     pub(crate) fn live_peer(&self) -> Option<&LiveMember> {
         self.etcd.members.iter().find(|member| member.node.as_ref() == Some(&self.peer.name))

@@ -104,8 +104,9 @@ impl Dice<'_> {
             Operation::Notify(Notification { when: When::Post, of }),
             Operation::Validate,
             Operation::Boot,
-            Operation::Confirm { accept_loss: true },
-            Operation::Confirm { accept_loss: false },
+            Operation::Confirm { accept_loss: true, despite_signs: false },
+            Operation::Confirm { accept_loss: true, despite_signs: true },
+            Operation::Confirm { accept_loss: false, despite_signs: false },
             Operation::GiveUp,
             Operation::Begin,
         ])

@@ -65,6 +65,23 @@ pub enum Command {
         #[command(subcommand)]
         command: EtcdCommand,
     },
+    /// Tell where the pair stands: can I lose a node now?
+    ///
+    /// The first line is the answer. Works on either node, without quorum, with etcd or Pacemaker down: every
+    /// source is asked at the same time, and what did not answer is named. Changes nothing. The exit code is
+    /// the state: 0 is protected, see `dyad exit-codes`.
+    Status(StatusArguments),
+    /// Say whether an upgrade or a change of configuration may start
+    ///
+    /// Exit 0 only if the pair is protected and everything about it is known: either node may go away. Else
+    /// exit 3, with the reason. For scripts and pre-checks.
+    Gate,
+    /// Take a node out of service for planned work, and back
+    Maintenance {
+        /// What to do
+        #[command(subcommand)]
+        command: MaintenanceCommand,
+    },
     /// Show the last decisions of this node, each with its rule and reason
     Explain {
         /// How many
@@ -74,8 +91,9 @@ pub enum Command {
     /// State that the other node is down, so that this one goes on alone
     ///
     /// For when no machine can prove it: the BMC is dead or out of reach, or the data here may be old. Shows
-    /// what is known, and asks for the other node's name. Refused while that node answers on any path or its
-    /// BMC says On. Who said so, when and why is written down.
+    /// what is known, and asks for the other node's name. Refused (exit 4) while that node is in the cluster,
+    /// answers on any address, or its BMC says On. Who said so, when and why is written down. The other node
+    /// is switched off first if its BMC can be reached.
     Confirm(ConfirmArguments),
     /// Decide on logged facts again: the decision, the rule and the reason
     ///
@@ -94,6 +112,43 @@ pub enum Command {
     },
 }
 
+/// What `dyad status` takes.
+#[derive(Debug, Args)]
+pub struct StatusArguments {
+    /// Look again and again, until interrupted
+    #[arg(long, short)]
+    pub watch: bool,
+    /// How long to wait for a source that does not answer [default: 260, more on a busy machine]
+    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(10..=60_000))]
+    pub limit_ms: Option<u64>,
+}
+
+/// Planned work on one node
+#[derive(Debug, Subcommand)]
+pub enum MaintenanceCommand {
+    /// Take a node out of service: it leaves in good order, the other serves alone
+    ///
+    /// Runs on either node. Afterwards the node may be rebooted or shut down (`systemctl reboot`, `systemctl
+    /// poweroff`): that is no failure, and nobody fences it. It stays out of service until `dyad maintenance
+    /// end`, over reboots too. Refused (exit 4) if the other node could not go on.
+    Start(MaintenanceArguments),
+    /// Take a node back into service: it rejoins by itself
+    End(MaintenanceArguments),
+}
+
+/// What `dyad maintenance` takes.
+#[derive(Debug, Args)]
+pub struct MaintenanceArguments {
+    /// Which node
+    pub node: String,
+    /// Why, for the record
+    #[arg(long, value_name = "TEXT")]
+    pub reason: Option<String>,
+    /// How long to wait for the end of it
+    #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u64).range(0..=86_400))]
+    pub wait: u64,
+}
+
 /// What `dyad confirm` takes.
 #[derive(Debug, Args)]
 pub struct ConfirmArguments {
@@ -103,9 +158,15 @@ pub struct ConfirmArguments {
     /// Accept that what the other node alone has written is lost
     #[arg(long)]
     pub accept_possible_loss: bool,
+    /// Go on although the other node answers on an address or its BMC says On
+    #[arg(long)]
+    pub although_it_seems_up: bool,
     /// Why you know, for the record
     #[arg(long, value_name = "TEXT")]
     pub reason: Option<String>,
+    /// How long to wait until this node serves
+    #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = clap::value_parser!(u64).range(0..=86_400))]
+    pub wait: u64,
 }
 
 /// What `dyad init` takes.

@@ -7,11 +7,17 @@ mod etcd_inspect;
 mod etcd_seal;
 mod etcd_take_over;
 mod explain;
+mod gate;
 mod init;
+mod maintenance;
+mod moments;
 mod pair_file;
+mod person;
 mod render;
 mod setup;
+pub mod status;
 mod this_node;
+mod waiting;
 
 use serde::Serialize;
 
@@ -32,6 +38,9 @@ pub fn run(cli: Cli) -> anyhow::Result<Exit> {
             EtcdCommand::Seal { dir } => etcd_seal::run(&dir, cli.output),
             EtcdCommand::TakeOver(arguments) => etcd_take_over::run(&arguments, cli.output),
         },
+        Command::Status(arguments) => status::run(&arguments, cli.output),
+        Command::Gate => gate::run(cli.output),
+        Command::Maintenance { command } => maintenance::run(command, cli.output),
         Command::Explain { last } => explain::run(last, cli.output),
         Command::Confirm(arguments) => confirm::run(&arguments, cli.output),
         Command::Decide { facts } => decide::run(&facts, cli.output),

@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use dyad_core::state::State;
+
 /// What a command's exit code tells a script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
@@ -20,6 +22,30 @@ pub enum Exit {
     Permission = 5,
     /// A time limit ran out.
     TimedOut = 6,
+    /// `dyad status`: the data are on both nodes, but a failure may not be survived.
+    AtRisk = 10,
+    /// `dyad status`: one node serves, the other is on its way back.
+    CatchingUp = 11,
+    /// `dyad status`: one node serves.
+    Alone = 12,
+    /// `dyad status`: a person took a node out of service.
+    Maintenance = 13,
+    /// `dyad status`: a node was lost, the other is about to go on.
+    FailingOver = 14,
+    /// `dyad status`: the nodes start and find each other.
+    Starting = 15,
+    /// `dyad status`: there are no data yet.
+    SettingUp = 16,
+    /// `dyad status`: nothing was told to run here.
+    Stopped = 17,
+    /// `dyad status`: both nodes run and do not see each other.
+    Split = 18,
+    /// `dyad status`: nobody serves, and somebody has to act.
+    Blocked = 19,
+    /// `dyad status`: both nodes wrote alone; a person has to choose.
+    Diverged = 20,
+    /// `dyad status`: too little could be known.
+    Unknown = 21,
 }
 
 impl Exit {
@@ -32,7 +58,39 @@ impl Exit {
         (Self::Refused, "refused because it could lose or fork data"),
         (Self::Permission, "permission is missing"),
         (Self::TimedOut, "a time limit ran out"),
+        (Self::AtRisk, "status: AT RISK, a failure may not be survived"),
+        (Self::CatchingUp, "status: CATCHING UP, one node serves, the other is on its way back"),
+        (Self::Alone, "status: ALONE, one node serves"),
+        (Self::Maintenance, "status: MAINTENANCE, a person took a node out of service"),
+        (Self::FailingOver, "status: FAILING OVER, a node was lost, the other is about to go on"),
+        (Self::Starting, "status: STARTING, the nodes start and find each other"),
+        (Self::SettingUp, "status: SETTING UP, there are no data yet"),
+        (Self::Stopped, "status: STOPPED, nothing was told to run here"),
+        (Self::Split, "status: SPLIT, both nodes run and do not see each other"),
+        (Self::Blocked, "status: BLOCKED, nobody serves, and somebody has to act"),
+        (Self::Diverged, "status: DIVERGED, both nodes wrote alone; a person has to choose"),
+        (Self::Unknown, "status: UNKNOWN, too little could be known"),
     ];
+}
+
+impl From<State> for Exit {
+    fn from(state: State) -> Self {
+        match state {
+            State::Protected => Self::Ok,
+            State::AtRisk => Self::AtRisk,
+            State::CatchingUp => Self::CatchingUp,
+            State::Alone => Self::Alone,
+            State::Maintenance => Self::Maintenance,
+            State::FailingOver => Self::FailingOver,
+            State::Starting => Self::Starting,
+            State::SettingUp => Self::SettingUp,
+            State::Stopped => Self::Stopped,
+            State::Split => Self::Split,
+            State::Blocked => Self::Blocked,
+            State::Diverged => Self::Diverged,
+            State::Unknown => Self::Unknown,
+        }
+    }
 }
 
 impl From<Exit> for ExitCode {
@@ -83,11 +141,20 @@ pub fn code_of(error: &anyhow::Error) -> Exit {
 mod tests {
     use super::*;
 
-    /// The table is the documentation: it lists each code once, in order, without a gap.
+    /// The table is the documentation: it lists each code once, in order.
     #[test]
     fn the_table_lists_each_code_in_order() {
-        for (position, (exit, _)) in Exit::TABLE.iter().enumerate() {
-            assert_eq!(*exit as usize, position);
+        let codes: Vec<u8> = Exit::TABLE.iter().map(|(exit, _)| *exit as u8).collect();
+        assert!(codes.is_sorted_by(|one, next| one < next), "{codes:?}");
+    }
+
+    /// The exit code of a state is the one that the document of `dyad status` names, and it is in the table.
+    #[test]
+    fn each_state_has_its_code() {
+        for state in State::ALL {
+            let exit = Exit::from(state);
+            assert_eq!(exit as u8, state.exit_code(), "{state}");
+            assert!(Exit::TABLE.iter().any(|(listed, _)| *listed == exit), "{state}");
         }
     }
 }

@@ -42,6 +42,7 @@ pub fn files() -> BTreeMap<PathBuf, String> {
     }
     add_manual_pages(&command(), "dyad", &mut files);
     files.insert("docs/reference/commands.md".into(), reference());
+    files.insert("docs/reference/status.schema.json".into(), dyad_status::schema::schema_text());
     files.insert("docs/reference/pair.md".into(), dyad_pair_file::schema::reference());
     files.insert("docs/reference/pair.schema.json".into(), dyad_pair_file::schema::schema_text());
     files

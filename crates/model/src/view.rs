@@ -371,7 +371,9 @@ impl View {
                 Request { stop, ..request(Operation::Stop) }
             }
             Ask::Boot => request(Operation::Boot),
-            Ask::Confirm(accept_loss) => request(Operation::Confirm { accept_loss }),
+            Ask::Confirm(accept_loss) => {
+                request(Operation::Confirm { accept_loss, despite_signs: false })
+            }
             Ask::GiveUp => request(Operation::GiveUp),
         }
     }

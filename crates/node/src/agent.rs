@@ -102,7 +102,7 @@ fn role(node: &Node, environment: &Environment) -> Role {
 }
 
 /// What this agent last did of its own knowledge.
-pub(crate) fn role_now(node: &Node) -> Option<Role> {
+pub fn role_now(node: &Node) -> Option<Role> {
     record::read(&node.place.runtime.join("role.json")).ok().flatten()
 }
 

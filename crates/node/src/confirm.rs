@@ -42,12 +42,14 @@ struct Confirmed<'a> {
     why: &'a str,
     peer: String,
     accept_loss: bool,
+    despite_signs: bool,
     because: &'a str,
 }
 
 /// Looks at everything that could contradict, and decides; does nothing.
-pub fn look(node: &Node, accept_loss: bool) -> Known {
-    let request = Request { operation: Operation::Confirm { accept_loss }, ..Request::default() };
+pub fn look(node: &Node, accept_loss: bool, despite_signs: bool) -> Known {
+    let operation = Operation::Confirm { accept_loss, despite_signs };
+    let request = Request { operation, ..Request::default() };
     let role = role_now(node).unwrap_or(Role::Stopped);
     let mut gathered = node.look(request, role);
     let power = power::read_peer_power(node, &gathered.facts).map_err(|error| words(&*error));
@@ -57,16 +59,29 @@ pub fn look(node: &Node, accept_loss: bool) -> Known {
     Known { gathered, power, decision }
 }
 
+/// Switches the peer off through its BMC, if that can be reached, and tells what became of it. A person's word
+/// counts without it; with it nothing can come of a mistake.
+pub fn force_off(node: &Node, known: &Known) -> Result<Power, String> {
+    known.power.clone()?;
+    let facts = &known.gathered.facts;
+    power::force_peer_off(node, facts).map_err(|error| words(&*error))?;
+    Ok(node.memory.power().map_or(Power::Unknown, |reading| reading.state))
+}
+
 /// Does what was decided, and writes down who said so and why.
 pub fn act(node: &Node, known: &Known, who: &str, why: &str) -> Result<(), Failure> {
     let facts = &known.gathered.facts;
-    let accept_loss = facts.request.operation == Operation::Confirm { accept_loss: true };
+    let (accept_loss, despite_signs) = match facts.request.operation {
+        Operation::Confirm { accept_loss, despite_signs } => (accept_loss, despite_signs),
+        _ => (false, false),
+    };
     let entry = Confirmed {
         time_ms: journal::now_ms(),
         who,
         why,
         peer: node.peer().name.to_string(),
         accept_loss,
+        despite_signs,
         because: &known.decision.because,
     };
     write_down(node, &entry)?;

@@ -22,6 +22,7 @@ use etcd_peer::client::Client;
 use crate::corosync::{self, Membership};
 use crate::etcd::{self, Live};
 use crate::memory::Memory;
+use crate::place::BesideData;
 use crate::runner::Runner;
 use crate::{boot, pacemaker, traces};
 
@@ -62,20 +63,42 @@ pub struct Gathered {
 }
 
 /// What the cluster around the node says: the slow part, from tools.
-#[derive(Debug, Clone)]
-struct Surroundings {
-    membership: Option<Membership>,
-    cluster: Option<ClusterState>,
-    startup_fencing: bool,
-    peer_statement: Option<Statement>,
-    troubles: Vec<String>,
+#[derive(Debug, Clone, Default)]
+pub struct Surroundings {
+    /// Corosync's membership.
+    pub membership: Option<Membership>,
+    /// Pacemaker's state.
+    pub cluster: Option<ClusterState>,
+    /// Nodes that were never seen are fenced.
+    pub startup_fencing: bool,
+    /// What the peer has published.
+    pub peer_statement: Option<Statement>,
+    /// What could not be read, and why.
+    pub troubles: Vec<String>,
 }
 
 /// What the data's disk says.
-struct Disk {
-    dataset: Dataset,
-    writable: bool,
-    traces: Vec<String>,
+#[derive(Debug, Clone)]
+pub struct Disk {
+    /// The dataset on it.
+    pub dataset: Dataset,
+    /// Whether it takes writes and has room.
+    pub writable: bool,
+    /// What tells of earlier data, where there are none now (R12).
+    pub traces: Vec<String>,
+}
+
+impl Disk {
+    /// Reads it. A disk that is stuck holds the caller.
+    pub fn read(data_dir: &Path, beside: &BesideData, began: &Path) -> Self {
+        let dataset = read_dataset(data_dir);
+        // Data that are there need no traces to be noticed.
+        let traces = match dataset.class {
+            Class::None => traces::find(data_dir, beside, began),
+            _ => Vec::new(),
+        };
+        Self { dataset, writable: takes_writes(beside.directory()), traces }
+    }
 }
 
 impl Sources<'_> {
@@ -130,7 +153,8 @@ impl Sources<'_> {
         Some(again)
     }
 
-    fn combine(
+    /// Facts from what each source said.
+    pub fn combine(
         &self,
         request: Request,
         role: Role,
@@ -236,14 +260,7 @@ impl Sources<'_> {
         // A thread that may stay behind: a disk that is stuck for good holds it, not us.
         let (sender, receiver) = channel();
         thread::spawn(move || {
-            let dataset = read_dataset(&data_dir);
-            // Data that are there need no traces to be noticed.
-            let traces = match dataset.class {
-                Class::None => traces::find(&data_dir, &beside, &began),
-                _ => Vec::new(),
-            };
-            let writable = takes_writes(beside.directory());
-            let _ = sender.send(Disk { dataset, writable, traces });
+            let _ = sender.send(Disk::read(&data_dir, &beside, &began));
         });
         receiver
             .recv_timeout(DISK_LIMIT)
@@ -351,10 +368,11 @@ pub fn words(error: &dyn std::error::Error) -> String {
 }
 
 /// What is known of a disk that cannot be read.
-fn no_disk(reason: &str) -> Disk {
+pub fn no_disk(reason: &str) -> Disk {
     Disk { dataset: Dataset::empty(Class::Broken, reason), writable: false, traces: Vec::new() }
 }
 
+/// The dataset in a directory; one that cannot be read is broken.
 fn read_dataset(data_dir: &Path) -> Dataset {
     match etcd_disk::read(data_dir) {
         Ok(dataset) => dataset,

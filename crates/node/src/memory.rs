@@ -20,6 +20,8 @@ pub struct Memory {
     beside: BesideData,
     began: PathBuf,
     boot: BootId,
+    /// Nothing is written: whoever only looks must not change what the agent counts and remembers.
+    only_looks: bool,
 }
 
 /// Which data a machine has held (R12).
@@ -41,7 +43,19 @@ struct Since {
 impl Memory {
     /// The records of the node with these places, in its present boot.
     pub fn new(place: &Place, beside: BesideData, boot: BootId) -> Self {
-        Self { runtime: place.runtime.clone(), beside, began: place.began(), boot }
+        Self {
+            runtime: place.runtime.clone(),
+            beside,
+            began: place.began(),
+            boot,
+            only_looks: false,
+        }
+    }
+
+    /// The same records, for somebody who only looks: counting and forgetting is left to the agent.
+    #[must_use]
+    pub fn only_looking(&self) -> Self {
+        Self { only_looks: true, ..self.clone() }
     }
 
     fn volatile(&self, name: &str) -> PathBuf {
@@ -54,7 +68,7 @@ impl Memory {
     }
 
     /// Where it is written down that this machine has held data.
-    pub(crate) fn began_file(&self) -> &std::path::Path {
+    pub fn began_file(&self) -> &std::path::Path {
         &self.began
     }
 
@@ -135,6 +149,9 @@ impl Memory {
 
     /// Forgets what was published: it has to be said again.
     pub fn forget_published(&self) {
+        if self.only_looks {
+            return;
+        }
         // One that stays is said once less often than it should be; the next look tries again.
         let _ = record::remove_durable(&self.volatile("published.json"));
     }
@@ -146,6 +163,9 @@ impl Memory {
 
     /// Remembers the promotion score; `None` once it is withdrawn.
     pub fn set_promotion_score(&self, score: Option<u32>) -> Result<(), Error> {
+        if self.only_looks {
+            return Ok(());
+        }
         let path = self.volatile("promotion-score.json");
         match score {
             Some(score) => record::write_volatile(&path, &score),
@@ -204,6 +224,7 @@ impl Memory {
         let since = since.filter(|since| since.boot == self.boot && since.uptime_ms <= uptime_ms);
         match (lasts, since) {
             (true, Some(since)) => uptime_ms - since.uptime_ms,
+            _ if self.only_looks => 0,
             (true, None) => {
                 // Not to be able to write it down makes the time look shorter: the safe side.
                 let start = Since { boot: self.boot.clone(), uptime_ms };

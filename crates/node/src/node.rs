@@ -133,12 +133,12 @@ impl Node {
     }
 
     /// One more client of the local etcd.
-    pub(crate) fn own_client(&self) -> Result<Client, etcd_peer::client::Error> {
+    pub fn own_client(&self) -> Result<Client, etcd_peer::client::Error> {
         client_of(&self.pair, self.own())
     }
 
     /// A client of the peer's etcd.
-    pub(crate) fn peer_client(&self) -> Result<Client, etcd_peer::client::Error> {
+    pub fn peer_client(&self) -> Result<Client, etcd_peer::client::Error> {
         Endpoints::new(&self.pair).reachable(self.peer())
     }
 
@@ -174,11 +174,16 @@ impl Node {
     }
 
     fn sources(&self) -> Sources<'_> {
+        self.sources_with(&self.memory)
+    }
+
+    /// Where facts come from, with these records.
+    pub fn sources_with<'a>(&'a self, memory: &'a Memory) -> Sources<'a> {
         Sources {
             pair: &self.pair,
             own: self.own(),
             peer: self.peer(),
-            memory: &self.memory,
+            memory,
             runner: self.runner.as_ref(),
             client: &self.client,
             boot: &self.boot,

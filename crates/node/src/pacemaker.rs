@@ -89,6 +89,14 @@ pub fn set_promotion_score(score: Option<u32>) -> Result<(), Error> {
     Ok(())
 }
 
+/// Tells Pacemaker to run nothing on a node, over reboots too, or to run things there again.
+pub fn set_standby(node: &NodeName, standby: bool) -> Result<(), Error> {
+    let mut arguments = vec!["--node", &node.0, "--name", "standby", "--lifetime", "forever"];
+    arguments.extend(if standby { vec!["--update", "on"] } else { vec!["--delete"] });
+    output(&mut command("crm_attribute", arguments), "", LIMIT)?;
+    Ok(())
+}
+
 /// Tells Pacemaker that a node is down, on a person's word.
 pub fn confirm_down(node: &NodeName) -> Result<(), Error> {
     output(&mut command("stonith_admin", ["--confirm", &node.0]), "", LIMIT)?;

@@ -36,7 +36,7 @@ pub enum Error {
 
 /// Something that runs etcd on this node. Its arguments are in an environment file that is written before
 /// each start.
-pub trait Runner: Sync {
+pub trait Runner: Send + Sync {
     /// Starts it, if it does not run. Returns when the process exists.
     fn start(&self) -> Result<(), Error>;
     /// Stops it, if it runs. Returns when the process is gone for certain: a stop that cannot be confirmed

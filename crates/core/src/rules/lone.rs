@@ -67,16 +67,17 @@ fn not_alone(facts: &Facts, standing: &Standing) -> Verdict {
     }
 }
 
-/// A person states that the peer is down.
-pub(crate) fn confirm(facts: &Facts, standing: &Standing, accept_loss: bool) -> Verdict {
+/// What speaks against a person's word. Signs may be wrong (an address that somebody else has now, a BMC that
+/// does not know that its machine has no power): a person who was told of them may know better.
+pub(crate) fn sign_of_life(facts: &Facts) -> Option<Verdict> {
     let name = &facts.peer.name;
     if facts.peer.present {
-        let because = format!("{name} is in the cluster now");
-        return Verdict::refuse(Refusal::PeerIsUp, commands::STATUS, Rule::R5, because);
+        return None;
     }
     if let Some(path) = facts.peer.paths.first() {
         let because = format!("{name} answers on {path}");
-        return Verdict::refuse(Refusal::PeerIsUp, commands::STATUS, Rule::R5, because);
+        let command = commands::confirm_despite_signs(name);
+        return Some(Verdict::refuse(Refusal::PeerIsUp, command, Rule::R5, because));
     }
     let says_on = facts
         .peer
@@ -85,7 +86,18 @@ pub(crate) fn confirm(facts: &Facts, standing: &Standing, accept_loss: bool) -> 
         .is_some_and(|reading| reading.state == Power::On && reading.ring == facts.ring);
     if says_on {
         let because = format!("{name}'s BMC says that it is on");
-        return Verdict::refuse(Refusal::PeerIsUp, commands::fence(name), Rule::R5, because);
+        let command = commands::confirm_despite_signs(name);
+        return Some(Verdict::refuse(Refusal::PeerIsUp, command, Rule::R5, because));
+    }
+    None
+}
+
+/// A person states that the peer is down.
+pub(crate) fn confirm(facts: &Facts, standing: &Standing, accept_loss: bool) -> Verdict {
+    let name = &facts.peer.name;
+    if facts.peer.present {
+        let because = format!("{name} is in the cluster now");
+        return Verdict::refuse(Refusal::PeerIsUp, commands::STATUS, Rule::R5, because);
     }
     match standing.class {
         Class::Alone => {

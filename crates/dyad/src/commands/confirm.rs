@@ -1,42 +1,46 @@
 //! `dyad confirm`: a person states that the peer is down.
 
 use std::fmt::Write as _;
-use std::io::{BufRead as _, IsTerminal as _};
+use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use dyad_core::decision::Action;
-use dyad_core::facts::Power;
+use dyad_core::facts::{EtcdState, Facts, Power};
 use dyad_node::Node;
 use dyad_node::confirm::{self, Known};
 use serde::Serialize;
 
-use super::this_node;
+use super::{moments, person, this_node, waiting};
 use crate::cli::ConfirmArguments;
 use crate::exit::{Exit, Failure};
 use crate::output::{self, Format};
+use crate::wrap::wrap;
+
+/// The width of what is shown.
+const WIDTH: usize = 80;
+/// Where the text behind a label begins.
+const INDENT: usize = 18;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Report<'a> {
     peer: &'a str,
     peer_power: String,
+    forced_off: bool,
     accepted_loss: bool,
     because: &'a str,
 }
 
 /// Shows what is known, asks, and does it; or says why it is refused.
 pub(super) fn run(arguments: &ConfirmArguments, format: Format) -> anyhow::Result<Exit> {
-    let node = this_node::open()?;
+    let node = Arc::new(this_node::open()?);
     let peer = node.peer().name.to_string();
-    if let Some(name) = &arguments.yes_peer_is_down
-        && *name != peer
-    {
-        let message = format!("the peer of this node is {peer}, not {name}");
-        return Err(Failure::new(Exit::Usage, message).into());
-    }
+    check_name(&node, arguments)?;
     let lock = node.lock().context("waiting for another operation on this node")?;
-    let known = confirm::look(&node, arguments.accept_possible_loss);
-    anstream::eprint!("{}", in_words(&node, &known)?);
+    let (loss, seems_up) = (arguments.accept_possible_loss, arguments.although_it_seems_up);
+    let known = confirm::look(&node, loss, seems_up);
+    anstream::eprint!("{}", in_words(&node, &known));
     if let Action::Refuse { command, .. } | Action::StayInert { command, .. } =
         &known.decision.action
     {
@@ -44,20 +48,31 @@ pub(super) fn run(arguments: &ConfirmArguments, format: Format) -> anyhow::Resul
         return Err(Failure::new(Exit::Refused, message).hint(command).into());
     }
     if arguments.yes_peer_is_down.is_none() {
-        ask(&peer)?;
+        let question = format!(
+            "If {peer} runs all the same, two histories begin.\nType its name if you know that it is down"
+        );
+        person::asks_for(&peer, &question, &format!("--yes-peer-is-down {peer}"))?;
     }
-    let who = who();
+    let forced = confirm::force_off(&node, &known);
+    let forced_off = forced == Ok(Power::Off);
+    match &forced {
+        Ok(Power::Off) => anstream::eprintln!("{peer} was switched off through its BMC"),
+        Ok(_) => anstream::eprintln!("{peer}'s BMC took the order and does not say Off"),
+        Err(why) => anstream::eprintln!("{peer} could not be switched off: {why}"),
+    }
     let why = arguments.reason.as_deref().unwrap_or("no reason given");
-    confirm::act(&node, &known, &who, why)
+    confirm::act(&node, &known, &person::who(), why)
         .map_err(|error| Failure::new(Exit::Failed, dyad_node::gather::words(&*error)))?;
     drop(lock);
+    serve(&node, arguments)?;
     match format {
         Format::Json => output::print_json(
             "Confirmation",
             Report {
                 peer: &peer,
                 peer_power: power(&known),
-                accepted_loss: arguments.accept_possible_loss,
+                forced_off,
+                accepted_loss: loss,
                 because: &known.decision.because,
             },
         )?,
@@ -66,6 +81,31 @@ pub(super) fn run(arguments: &ConfirmArguments, format: Format) -> anyhow::Resul
         }
     }
     Ok(Exit::Ok)
+}
+
+/// A name that is not the peer's is a mistake: the wrong node, or the wrong name.
+fn check_name(node: &Node, arguments: &ConfirmArguments) -> Result<(), Failure> {
+    let (own, peer) = (&node.own().name, &node.peer().name);
+    let Some(name) = &arguments.yes_peer_is_down else { return Ok(()) };
+    if *name == peer.0 {
+        return Ok(());
+    }
+    let message = format!("this is {own}; its peer is {peer}, not {name}");
+    let failure = Failure::new(Exit::Usage, message);
+    Err(if *name == own.0 {
+        failure.hint(format!("it is typed on the node that goes on: if {own} is down, on {peer}"))
+    } else {
+        failure
+    })
+}
+
+/// Waits until this node serves, as it was asked to.
+fn serve(node: &Arc<Node>, arguments: &ConfirmArguments) -> anyhow::Result<()> {
+    let limit = Duration::from_secs(arguments.wait);
+    waiting::until(node, limit, "this node to serve", |seen| {
+        matches!(seen.gathered.facts.etcd.state, EtcdState::Leader)
+    })?;
+    Ok(())
 }
 
 fn power(known: &Known) -> String {
@@ -77,44 +117,43 @@ fn power(known: &Known) -> String {
     }
 }
 
-fn in_words(node: &Node, known: &Known) -> anyhow::Result<String> {
+/// What is known, for somebody who has to decide.
+fn in_words(node: &Node, known: &Known) -> String {
     let facts = &known.gathered.facts;
     let peer = &node.peer().name;
     let mut text = String::new();
-    let seen = if facts.peer.present {
-        "yes".to_owned()
-    } else {
-        format!("no, for {} s", facts.peer.absent_ms / 1_000)
+    let mut row = |label: &str, words: &str| {
+        let _ = writeln!(text, "{label:<INDENT$}{}", wrap(words, WIDTH, INDENT));
     };
-    writeln!(text, "{peer} in the cluster   {seen}")?;
+    row("the other node", &peer.0);
+    row("in the cluster", if facts.peer.present { "yes" } else { "no" });
+    row("last seen", &last_seen(node, facts));
     let paths = &facts.peer.paths;
     let answers = if paths.is_empty() { "on no address".to_owned() } else { paths.join(", ") };
-    writeln!(text, "{peer} answers          {answers}")?;
-    writeln!(text, "{peer}'s BMC says       {}", power(known))?;
-    writeln!(text, "own data               {}: {}", facts.dataset.class, facts.dataset.reason)?;
-    writeln!(text, "what follows           {}", known.decision.because)?;
-    Ok(text)
+    row("answers", &answers);
+    row("its BMC says", &power(known));
+    row("data here", &format!("{}: {}", facts.dataset.class, facts.dataset.reason));
+    let last = facts.dataset.raft;
+    row("data end at", &format!("term {} index {}", last.last_term, last.last_index));
+    if let Some(memory) = &facts.peer.memory {
+        row("known of there", &memory.last.to_string());
+    }
+    for trouble in &known.gathered.troubles {
+        row("not known", trouble);
+    }
+    row("what follows", &known.decision.because);
+    text
 }
 
-fn ask(peer: &str) -> anyhow::Result<()> {
-    if !std::io::stdin().is_terminal() {
-        return Err(Failure::new(Exit::Usage, "nobody to ask: standard input is not a terminal")
-            .hint(format!("--yes-peer-is-down {peer} says it in a script"))
-            .into());
+/// When this node last decided anything with the peer in sight.
+fn last_seen(node: &Node, facts: &Facts) -> String {
+    if facts.peer.present {
+        return "now".to_owned();
     }
-    anstream::eprint!(
-        "If {peer} runs all the same, two histories begin.\nType its name if you know that it is down: "
-    );
-    let mut answer = String::new();
-    std::io::stdin().lock().read_line(&mut answer).context("reading the answer")?;
-    if answer.trim() != peer {
-        return Err(Failure::new(Exit::Refused, "not confirmed; nothing was done").into());
+    let entries = node.journal().last(500);
+    let sighting = entries.iter().rev().find(|entry| entry.facts["peer"]["present"] == true);
+    match sighting {
+        Some(entry) => format!("not since {} UTC", moments::moment(entry.time_ms)),
+        None => "never, as far as the decision log tells".to_owned(),
     }
-    Ok(())
-}
-
-/// Who says so, as far as this machine knows.
-fn who() -> String {
-    let named = ["SUDO_USER", "LOGNAME", "USER"].iter().find_map(|name| std::env::var(name).ok());
-    named.unwrap_or_else(|| format!("uid {}", nix::unistd::getuid()))
 }

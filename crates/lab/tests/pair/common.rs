@@ -124,6 +124,15 @@ impl Pair {
         finished.stdout
     }
 
+    /// Runs a command that may take as long as a recovery, and must succeed.
+    #[track_caller]
+    pub(crate) fn run_patiently(&self, node: &str, command: &[&str]) -> String {
+        let finished = self.exec(node, command, RECOVERY).unwrap();
+        assert!(finished.success(), "{command:?} on {node}: {finished:?}");
+        eprintln!("{node}: {}\n{}{}", command.join(" "), finished.stderr, finished.stdout);
+        finished.stdout
+    }
+
     /// Runs `etcdctl` in a node; gives nothing if it fails.
     pub(crate) fn etcdctl(&self, node: &str, arguments: &[&str]) -> Option<String> {
         let position = self.config().position(node).unwrap();
@@ -277,6 +286,18 @@ impl Pair {
     /// Gives a node power.
     pub(crate) fn power_on(&self, node: &str) {
         self.power(node, PowerAction::On).unwrap();
+    }
+
+    /// Shuts a node down in good order, and gives it power again when it is off.
+    #[track_caller]
+    pub(crate) fn reboot(&self, node: &str) {
+        self.run(node, &["systemctl", "poweroff", "--no-block"]);
+        let position = self.config().position(node).unwrap();
+        self.wait(&format!("{node} to shut down"), || {
+            let init = self.status().unwrap().nodes[position].init;
+            init.map(|process| format!("its first process {process} still runs"))
+        });
+        self.power_on(node);
     }
 
     /// Ends a pair that is not whole any more.

@@ -5,6 +5,7 @@
 
 mod clients;
 mod common;
+mod day_two;
 mod disk;
 mod etcd;
 mod network;

@@ -1,0 +1,203 @@
+//! What is told: one document, for people, for machines, for the status page. Its schema comes from these types.
+
+use dyad_core::state::{State, Urgency};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The pair, as one node sees it at one moment.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Status {
+    /// The name of the pair.
+    pub pair: String,
+    /// The node that looked.
+    pub seen_by: String,
+    /// When, in milliseconds since 1970.
+    pub time_ms: u64,
+    /// How long the look took.
+    pub took_ms: u64,
+    /// Where the pair stands, in one word.
+    #[schemars(with = "StateWord")]
+    pub state: State,
+    /// How urgent that is: `fine`, `care` (the next failure matters), `act` (somebody is needed).
+    #[schemars(with = "UrgencyWord")]
+    pub urgency: Urgency,
+    /// The exit code of `dyad status`.
+    pub exit_code: u8,
+    /// The node that it is about: the one that serves alone, or is in maintenance.
+    pub on: Option<String>,
+    /// Since when, in milliseconds since 1970, as far as this node's decision log tells.
+    pub since_ms: Option<u64>,
+    /// The sentence for people.
+    pub because: String,
+    /// What to type, if anything has to be done.
+    pub next: Option<String>,
+    /// What would matter at the next failure.
+    pub risks: Vec<String>,
+    /// What could not be known, and why.
+    pub unknown: Vec<String>,
+    /// Both nodes; the one that looked comes first.
+    pub nodes: Vec<Node>,
+    /// The cluster links.
+    pub links: Vec<Link>,
+    /// How a lost node is switched off.
+    pub fencing: Fencing,
+    /// The systemd units that the pair runs.
+    pub units: Vec<Unit>,
+    /// The last time that the pair was not protected.
+    pub incident: Option<Incident>,
+}
+
+/// The words of [`State`], for the schema.
+#[derive(JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[allow(dead_code, reason = "only its schema is used")]
+enum StateWord {
+    Protected,
+    AtRisk,
+    CatchingUp,
+    Alone,
+    Maintenance,
+    FailingOver,
+    Starting,
+    SettingUp,
+    Stopped,
+    Split,
+    Blocked,
+    Diverged,
+    Unknown,
+}
+
+/// The words of [`Urgency`], for the schema.
+#[derive(JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[allow(dead_code, reason = "only its schema is used")]
+enum UrgencyWord {
+    Fine,
+    Care,
+    Act,
+}
+
+/// One node.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Node {
+    /// Its name.
+    pub name: String,
+    /// It is in Corosync's membership; `null` if that is not known.
+    pub in_cluster: Option<bool>,
+    /// What Pacemaker holds it for: `online`, `offline`, `unclean`, `standby`, `maintenance`, `pending`.
+    pub pacemaker: Option<String>,
+    /// Its etcd.
+    pub etcd: Etcd,
+}
+
+/// One node's etcd and its data.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Etcd {
+    /// `leader`, `follower`, `learner`, `noLeader`, `starting`, `stopped`; `null` if that is not known.
+    pub role: Option<String>,
+    /// What the node's copy allows it to do: `pair`, `alone`, `learner`, `left`, `none`, `broken`.
+    pub dataset: Option<String>,
+    /// It may go on without the other node.
+    pub eligible: Option<bool>,
+    /// Its disk takes writes and has room.
+    pub disk_writable: Option<bool>,
+    /// Its member id.
+    pub member: Option<String>,
+    /// Its version.
+    pub version: Option<String>,
+    /// The size of its database.
+    pub db_size_bytes: Option<u64>,
+    /// How much of that is used.
+    pub db_in_use_bytes: Option<u64>,
+    /// The last log entry that it knows to be committed.
+    pub raft_index: Option<u64>,
+    /// How many log entries it is behind the leader.
+    pub behind_entries: Option<u64>,
+    /// How far a learner has come.
+    pub caught_up_percent: Option<u64>,
+    /// Alarms that are raised.
+    pub alarms: Vec<String>,
+}
+
+/// One cluster link.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Link {
+    /// Its number.
+    pub number: u32,
+    /// The address here.
+    pub own: String,
+    /// The address there.
+    pub peer: String,
+    /// It is connected; `null` if that is not known.
+    pub connected: Option<bool>,
+}
+
+/// How a lost node is switched off.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Fencing {
+    /// Fencing is on, start-up fencing too; `null` if that is not known.
+    pub enabled: Option<bool>,
+    /// What can switch each node off.
+    pub devices: Vec<FenceDevice>,
+    /// The last time that a node was switched off by fencing, as far as Pacemaker remembers.
+    pub last: Option<FenceEvent>,
+}
+
+/// What can switch one node off.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct FenceDevice {
+    /// The node that it switches.
+    pub node: String,
+    /// The node that tests it.
+    pub tested_by: Option<String>,
+    /// The last test succeeded; `null` if that is not known.
+    pub works: Option<bool>,
+    /// How often it is tested.
+    pub test_interval_ms: u64,
+}
+
+/// One act of fencing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct FenceEvent {
+    /// The node.
+    pub node: String,
+    /// `off`, `reboot`, `on`.
+    pub action: String,
+    /// `success`, `failed`, `pending`.
+    pub outcome: String,
+    /// When it ended, as Pacemaker writes it.
+    pub completed: Option<String>,
+}
+
+/// One systemd unit of the pair.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Unit {
+    /// Its name.
+    pub name: String,
+    /// It runs here; `null` if that is not known.
+    pub runs_here: Option<bool>,
+    /// It runs on the other node, as Pacemaker says.
+    pub runs_on_peer: Option<bool>,
+}
+
+/// A time in which the pair was not protected.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Incident {
+    /// When it began, in milliseconds since 1970.
+    pub start_ms: u64,
+    /// When the pair was protected again; `null` while it is not.
+    pub end_ms: Option<u64>,
+    /// How long it lasted, or has lasted.
+    pub duration_ms: u64,
+    /// What happened, in the words of the decision that mattered most.
+    pub what: String,
+}

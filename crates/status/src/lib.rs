@@ -1,0 +1,15 @@
+//! The pair at a glance, from one node, in a fraction of a second.
+//!
+//! Every source is asked at the same time and none is waited for longer than the limit: what did not answer is
+//! named as not known. Nothing is changed by looking. What follows from what was seen is judged in
+//! `dyad_core::state`, nowhere else.
+
+pub mod document;
+pub mod history;
+pub mod look;
+pub mod schema;
+mod tell;
+mod tools;
+
+pub use document::Status;
+pub use look::look;
