@@ -10,8 +10,9 @@ pub(crate) const LONE_BOOT_UNIT: &str = "dyad-lone-boot.service";
 
 /// The slice that etcd runs in, `/sys/fs/cgroup/dyad.slice`.
 ///
-/// No default dependencies, for the slice as for etcd: they would queue a stop of both at shutdown, beside
-/// the one that Pacemaker asks for in its own order, and stop etcd under the feet of what still uses it.
+/// No default dependencies, for the slice as for etcd, and nothing that is required and stopped at shutdown:
+/// that would stop etcd at once, before Pacemaker has the node leave, and its peer would be left without a
+/// majority. etcd ends when Pacemaker stops it; the file systems wait for Pacemaker.
 const SLICE: &str = "\
 # Part of Dyad.
 [Unit]
@@ -33,7 +34,6 @@ const ETCD: &str = "\
 Description=etcd of this pair (started and stopped by Pacemaker)
 Documentation=man:dyad(1)
 DefaultDependencies=no
-Requires=sysinit.target
 After=sysinit.target network.target
 # Pacemaker decides how often it is tried.
 StartLimitIntervalSec=0
