@@ -24,6 +24,9 @@ const ENABLED: [&str; 4] =
 /// Corosync answers from memory.
 const CMAP_LIMIT: Duration = Duration::from_secs(5);
 
+/// A tool that works on a file.
+const UPGRADE_LIMIT: Duration = Duration::from_secs(20);
+
 /// What lies in Pacemaker's directory.
 #[derive(Debug, PartialEq, Eq)]
 enum Found {
@@ -116,6 +119,7 @@ fn install_cib(work: &Work<'_>, directory: &Path) -> Result<(), Trouble> {
     let content = fs::read(&source).map_err(|error| failed(&source, &error))?;
     set_aside(directory, &work.place.state.join("cib-before"))
         .map_err(|error| failed(directory, &error))?;
+    let content = in_newest_schema(work, content);
     let target = directory.join("cib.xml");
     replace(&target, 0o600, &content).map_err(|error| Trouble::failed(&error))?;
     let (user, group) = (User::from_name("hacluster"), Group::from_name("haclient"));
@@ -125,6 +129,23 @@ fn install_cib(work: &Work<'_>, directory: &Path) -> Result<(), Trouble> {
     };
     chown(&target, Some(user.uid.as_raw()), Some(group.gid.as_raw()))
         .map_err(|error| failed(&target, &error))
+}
+
+/// The CIB in the newest schema that this Pacemaker knows. It is rendered in one that every supported version
+/// reads; but what is older is brought up to date by every tool and every daemon each time it is read, which
+/// makes a look at the cluster twice as long. Pacemaker may refuse: then it stays as it is.
+fn in_newest_schema(work: &Work<'_>, content: Vec<u8>) -> Vec<u8> {
+    let draft = work.place.state.join("cib-draft.xml");
+    let upgrade = || -> Option<Vec<u8>> {
+        replace(&draft, 0o600, &content).ok()?;
+        let mut command = dyad_program::command("cibadmin", ["--upgrade", "--force"]);
+        command.env("CIB_file", &draft);
+        dyad_program::output(&mut command, "", UPGRADE_LIMIT).ok()?;
+        fs::read(&draft).ok()
+    };
+    let upgraded = upgrade();
+    let _ = fs::remove_file(&draft);
+    upgraded.unwrap_or(content)
 }
 
 /// What Pacemaker wrote about a cluster without resources is kept, out of its way.
