@@ -16,6 +16,9 @@ _dyad() {
             ",$1")
                 cmd="dyad"
                 ;;
+            dyad,archive)
+                cmd="dyad__subcmd__archive"
+                ;;
             dyad,check)
                 cmd="dyad__subcmd__check"
                 ;;
@@ -28,6 +31,9 @@ _dyad() {
             dyad,decide)
                 cmd="dyad__subcmd__decide"
                 ;;
+            dyad,drill)
+                cmd="dyad__subcmd__drill"
+                ;;
             dyad,etcd)
                 cmd="dyad__subcmd__etcd"
                 ;;
@@ -39,6 +45,9 @@ _dyad() {
                 ;;
             dyad,gate)
                 cmd="dyad__subcmd__gate"
+                ;;
+            dyad,gather)
+                cmd="dyad__subcmd__gather"
                 ;;
             dyad,help)
                 cmd="dyad__subcmd__help"
@@ -55,11 +64,41 @@ _dyad() {
             dyad,render)
                 cmd="dyad__subcmd__render"
                 ;;
+            dyad,resolve)
+                cmd="dyad__subcmd__resolve"
+                ;;
+            dyad,rotate)
+                cmd="dyad__subcmd__rotate"
+                ;;
             dyad,setup)
                 cmd="dyad__subcmd__setup"
                 ;;
             dyad,status)
                 cmd="dyad__subcmd__status"
+                ;;
+            dyad__subcmd__archive,help)
+                cmd="dyad__subcmd__archive__subcmd__help"
+                ;;
+            dyad__subcmd__archive,list)
+                cmd="dyad__subcmd__archive__subcmd__list"
+                ;;
+            dyad__subcmd__archive,prune)
+                cmd="dyad__subcmd__archive__subcmd__prune"
+                ;;
+            dyad__subcmd__archive,restore)
+                cmd="dyad__subcmd__archive__subcmd__restore"
+                ;;
+            dyad__subcmd__archive__subcmd__help,help)
+                cmd="dyad__subcmd__archive__subcmd__help__subcmd__help"
+                ;;
+            dyad__subcmd__archive__subcmd__help,list)
+                cmd="dyad__subcmd__archive__subcmd__help__subcmd__list"
+                ;;
+            dyad__subcmd__archive__subcmd__help,prune)
+                cmd="dyad__subcmd__archive__subcmd__help__subcmd__prune"
+                ;;
+            dyad__subcmd__archive__subcmd__help,restore)
+                cmd="dyad__subcmd__archive__subcmd__help__subcmd__restore"
                 ;;
             dyad__subcmd__etcd,help)
                 cmd="dyad__subcmd__etcd__subcmd__help"
@@ -85,6 +124,9 @@ _dyad() {
             dyad__subcmd__etcd__subcmd__help,take-over)
                 cmd="dyad__subcmd__etcd__subcmd__help__subcmd__take__subcmd__over"
                 ;;
+            dyad__subcmd__help,archive)
+                cmd="dyad__subcmd__help__subcmd__archive"
+                ;;
             dyad__subcmd__help,check)
                 cmd="dyad__subcmd__help__subcmd__check"
                 ;;
@@ -97,6 +139,9 @@ _dyad() {
             dyad__subcmd__help,decide)
                 cmd="dyad__subcmd__help__subcmd__decide"
                 ;;
+            dyad__subcmd__help,drill)
+                cmd="dyad__subcmd__help__subcmd__drill"
+                ;;
             dyad__subcmd__help,etcd)
                 cmd="dyad__subcmd__help__subcmd__etcd"
                 ;;
@@ -108,6 +153,9 @@ _dyad() {
                 ;;
             dyad__subcmd__help,gate)
                 cmd="dyad__subcmd__help__subcmd__gate"
+                ;;
+            dyad__subcmd__help,gather)
+                cmd="dyad__subcmd__help__subcmd__gather"
                 ;;
             dyad__subcmd__help,help)
                 cmd="dyad__subcmd__help__subcmd__help"
@@ -124,11 +172,26 @@ _dyad() {
             dyad__subcmd__help,render)
                 cmd="dyad__subcmd__help__subcmd__render"
                 ;;
+            dyad__subcmd__help,resolve)
+                cmd="dyad__subcmd__help__subcmd__resolve"
+                ;;
+            dyad__subcmd__help,rotate)
+                cmd="dyad__subcmd__help__subcmd__rotate"
+                ;;
             dyad__subcmd__help,setup)
                 cmd="dyad__subcmd__help__subcmd__setup"
                 ;;
             dyad__subcmd__help,status)
                 cmd="dyad__subcmd__help__subcmd__status"
+                ;;
+            dyad__subcmd__help__subcmd__archive,list)
+                cmd="dyad__subcmd__help__subcmd__archive__subcmd__list"
+                ;;
+            dyad__subcmd__help__subcmd__archive,prune)
+                cmd="dyad__subcmd__help__subcmd__archive__subcmd__prune"
+                ;;
+            dyad__subcmd__help__subcmd__archive,restore)
+                cmd="dyad__subcmd__help__subcmd__archive__subcmd__restore"
                 ;;
             dyad__subcmd__help__subcmd__etcd,inspect)
                 cmd="dyad__subcmd__help__subcmd__etcd__subcmd__inspect"
@@ -216,6 +279,9 @@ _dyad() {
                 ;;
             dyad__subcmd__help__subcmd__maintenance,start)
                 cmd="dyad__subcmd__help__subcmd__maintenance__subcmd__start"
+                ;;
+            dyad__subcmd__help__subcmd__rotate,bmc)
+                cmd="dyad__subcmd__help__subcmd__rotate__subcmd__bmc"
                 ;;
             dyad__subcmd__lab,bench)
                 cmd="dyad__subcmd__lab__subcmd__bench"
@@ -385,6 +451,18 @@ _dyad() {
             dyad__subcmd__maintenance__subcmd__help,start)
                 cmd="dyad__subcmd__maintenance__subcmd__help__subcmd__start"
                 ;;
+            dyad__subcmd__rotate,bmc)
+                cmd="dyad__subcmd__rotate__subcmd__bmc"
+                ;;
+            dyad__subcmd__rotate,help)
+                cmd="dyad__subcmd__rotate__subcmd__help"
+                ;;
+            dyad__subcmd__rotate__subcmd__help,bmc)
+                cmd="dyad__subcmd__rotate__subcmd__help__subcmd__bmc"
+                ;;
+            dyad__subcmd__rotate__subcmd__help,help)
+                cmd="dyad__subcmd__rotate__subcmd__help__subcmd__help"
+                ;;
             *)
                 ;;
         esac
@@ -392,12 +470,174 @@ _dyad() {
 
     case "${cmd}" in
         dyad)
-            opts="-o -h -V --output --help --version init check render setup lab etcd status gate maintenance explain confirm decide exit-codes completions help"
+            opts="-o -h -V --output --help --version init check render setup lab etcd status gate maintenance resolve archive drill rotate gather explain confirm decide exit-codes completions help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --output)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        dyad__subcmd__archive)
+            opts="-o -h -V --output --help --version list restore prune help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --output)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        dyad__subcmd__archive__subcmd__help)
+            opts="list restore prune help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        dyad__subcmd__archive__subcmd__help__subcmd__help)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        dyad__subcmd__archive__subcmd__help__subcmd__list)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        dyad__subcmd__archive__subcmd__help__subcmd__prune)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        dyad__subcmd__archive__subcmd__help__subcmd__restore)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        dyad__subcmd__archive__subcmd__list)
+            opts="-o -h -V --output --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --output)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        dyad__subcmd__archive__subcmd__prune)
+            opts="-o -h -V --diverged-too --output --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --output)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        dyad__subcmd__archive__subcmd__restore)
+            opts="-o -h -V --reason --output --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --reason)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --output)
                     COMPREPLY=($(compgen -W "text json" -- "${cur}"))
                     return 0
@@ -498,6 +738,36 @@ _dyad() {
                 return 0
             fi
             case "${prev}" in
+                --output)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        dyad__subcmd__drill)
+            opts="-o -h -V --really --yes --wait --output --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --really)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --wait)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --output)
                     COMPREPLY=($(compgen -W "text json" -- "${cur}"))
                     return 0
@@ -797,9 +1067,95 @@ _dyad() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        dyad__subcmd__help)
-            opts="init check render setup lab etcd status gate maintenance explain confirm decide exit-codes completions help"
+        dyad__subcmd__gather)
+            opts="-o -h -V --out --minutes --only-here --stdout --output --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --out)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --minutes)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --output)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        dyad__subcmd__help)
+            opts="init check render setup lab etcd status gate maintenance resolve archive drill rotate gather explain confirm decide exit-codes completions help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        dyad__subcmd__help__subcmd__archive)
+            opts="list restore prune"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        dyad__subcmd__help__subcmd__archive__subcmd__list)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        dyad__subcmd__help__subcmd__archive__subcmd__prune)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        dyad__subcmd__help__subcmd__archive__subcmd__restore)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -854,6 +1210,20 @@ _dyad() {
             return 0
             ;;
         dyad__subcmd__help__subcmd__decide)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        dyad__subcmd__help__subcmd__drill)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -952,6 +1322,20 @@ _dyad() {
             return 0
             ;;
         dyad__subcmd__help__subcmd__gate)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        dyad__subcmd__help__subcmd__gather)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1388,6 +1772,48 @@ _dyad() {
         dyad__subcmd__help__subcmd__render)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        dyad__subcmd__help__subcmd__resolve)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        dyad__subcmd__help__subcmd__rotate)
+            opts="bmc"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        dyad__subcmd__help__subcmd__rotate__subcmd__bmc)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -2760,6 +3186,134 @@ _dyad() {
                     COMPREPLY=($(compgen -W "text json" -- "${cur}"))
                     return 0
                     ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        dyad__subcmd__resolve)
+            opts="-o -h -V --keep --yes-give-up --reason --wait --output --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --keep)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --yes-give-up)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --reason)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --wait)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --output)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        dyad__subcmd__rotate)
+            opts="-o -h -V --output --help --version bmc help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --output)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        dyad__subcmd__rotate__subcmd__bmc)
+            opts="-o -h -V --from --output --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --from)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --output)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        dyad__subcmd__rotate__subcmd__help)
+            opts="bmc help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        dyad__subcmd__rotate__subcmd__help__subcmd__bmc)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        dyad__subcmd__rotate__subcmd__help__subcmd__help)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
                 *)
                     COMPREPLY=()
                     ;;

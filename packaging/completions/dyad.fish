@@ -37,6 +37,11 @@ complete -c dyad -n "__fish_dyad_needs_command" -f -a "etcd" -d 'Look into etcd\
 complete -c dyad -n "__fish_dyad_needs_command" -f -a "status" -d 'Tell where the pair stands: can I lose a node now?'
 complete -c dyad -n "__fish_dyad_needs_command" -f -a "gate" -d 'Say whether an upgrade or a change of configuration may start'
 complete -c dyad -n "__fish_dyad_needs_command" -f -a "maintenance" -d 'Take a node out of service for planned work, and back'
+complete -c dyad -n "__fish_dyad_needs_command" -f -a "resolve" -d 'Choose between two datasets that both went on alone'
+complete -c dyad -n "__fish_dyad_needs_command" -f -a "archive" -d 'Datasets that were moved aside on this node'
+complete -c dyad -n "__fish_dyad_needs_command" -f -a "drill" -d 'Test whether the nodes can be switched off when it matters'
+complete -c dyad -n "__fish_dyad_needs_command" -f -a "rotate" -d 'Put a new password into use'
+complete -c dyad -n "__fish_dyad_needs_command" -f -a "gather" -d 'Put everything into one file that somebody needs who has to find out what happened'
 complete -c dyad -n "__fish_dyad_needs_command" -f -a "explain" -d 'Show the last decisions of this node, each with its rule and reason'
 complete -c dyad -n "__fish_dyad_needs_command" -f -a "confirm" -d 'State that the other node is down, so that this one goes on alone'
 complete -c dyad -n "__fish_dyad_needs_command" -f -a "decide" -d 'Decide on logged facts again: the decision, the rule and the reason'
@@ -354,6 +359,68 @@ complete -c dyad -n "__fish_dyad_using_subcommand maintenance; and __fish_seen_s
 complete -c dyad -n "__fish_dyad_using_subcommand maintenance; and __fish_seen_subcommand_from help" -f -a "start" -d 'Take a node out of service: it leaves in good order, the other serves alone'
 complete -c dyad -n "__fish_dyad_using_subcommand maintenance; and __fish_seen_subcommand_from help" -f -a "end" -d 'Take a node back into service: it rejoins by itself'
 complete -c dyad -n "__fish_dyad_using_subcommand maintenance; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c dyad -n "__fish_dyad_using_subcommand resolve" -l keep -d 'The node whose data are kept: the other one, seen from here' -r
+complete -c dyad -n "__fish_dyad_using_subcommand resolve" -l yes-give-up -d 'Do not ask: the data of this node, named here, are put aside' -r
+complete -c dyad -n "__fish_dyad_using_subcommand resolve" -l reason -d 'Why, for the record' -r
+complete -c dyad -n "__fish_dyad_using_subcommand resolve" -l wait -d 'How long to wait until this node has joined' -r
+complete -c dyad -n "__fish_dyad_using_subcommand resolve" -s o -l output -d 'How data is printed: for people, or as one versioned JSON document' -r -f -a "text\t'For people'
+json\t'One JSON document with `apiVersion` and `kind`'"
+complete -c dyad -n "__fish_dyad_using_subcommand resolve" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c dyad -n "__fish_dyad_using_subcommand resolve" -s V -l version -d 'Print version'
+complete -c dyad -n "__fish_dyad_using_subcommand archive; and not __fish_seen_subcommand_from list restore prune help" -s o -l output -d 'How data is printed: for people, or as one versioned JSON document' -r -f -a "text\t'For people'
+json\t'One JSON document with `apiVersion` and `kind`'"
+complete -c dyad -n "__fish_dyad_using_subcommand archive; and not __fish_seen_subcommand_from list restore prune help" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c dyad -n "__fish_dyad_using_subcommand archive; and not __fish_seen_subcommand_from list restore prune help" -s V -l version -d 'Print version'
+complete -c dyad -n "__fish_dyad_using_subcommand archive; and not __fish_seen_subcommand_from list restore prune help" -f -a "list" -d 'List them, oldest first'
+complete -c dyad -n "__fish_dyad_using_subcommand archive; and not __fish_seen_subcommand_from list restore prune help" -f -a "restore" -d 'Put one back as this node\'s dataset'
+complete -c dyad -n "__fish_dyad_using_subcommand archive; and not __fish_seen_subcommand_from list restore prune help" -f -a "prune" -d 'Delete some, for good'
+complete -c dyad -n "__fish_dyad_using_subcommand archive; and not __fish_seen_subcommand_from list restore prune help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c dyad -n "__fish_dyad_using_subcommand archive; and __fish_seen_subcommand_from list" -s o -l output -d 'How data is printed: for people, or as one versioned JSON document' -r -f -a "text\t'For people'
+json\t'One JSON document with `apiVersion` and `kind`'"
+complete -c dyad -n "__fish_dyad_using_subcommand archive; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c dyad -n "__fish_dyad_using_subcommand archive; and __fish_seen_subcommand_from list" -s V -l version -d 'Print version'
+complete -c dyad -n "__fish_dyad_using_subcommand archive; and __fish_seen_subcommand_from restore" -l reason -d 'Why, for the record' -r
+complete -c dyad -n "__fish_dyad_using_subcommand archive; and __fish_seen_subcommand_from restore" -s o -l output -d 'How data is printed: for people, or as one versioned JSON document' -r -f -a "text\t'For people'
+json\t'One JSON document with `apiVersion` and `kind`'"
+complete -c dyad -n "__fish_dyad_using_subcommand archive; and __fish_seen_subcommand_from restore" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c dyad -n "__fish_dyad_using_subcommand archive; and __fish_seen_subcommand_from restore" -s V -l version -d 'Print version'
+complete -c dyad -n "__fish_dyad_using_subcommand archive; and __fish_seen_subcommand_from prune" -s o -l output -d 'How data is printed: for people, or as one versioned JSON document' -r -f -a "text\t'For people'
+json\t'One JSON document with `apiVersion` and `kind`'"
+complete -c dyad -n "__fish_dyad_using_subcommand archive; and __fish_seen_subcommand_from prune" -l diverged-too -d 'Delete those with writes that exist nowhere else, too'
+complete -c dyad -n "__fish_dyad_using_subcommand archive; and __fish_seen_subcommand_from prune" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c dyad -n "__fish_dyad_using_subcommand archive; and __fish_seen_subcommand_from prune" -s V -l version -d 'Print version'
+complete -c dyad -n "__fish_dyad_using_subcommand archive; and __fish_seen_subcommand_from help" -f -a "list" -d 'List them, oldest first'
+complete -c dyad -n "__fish_dyad_using_subcommand archive; and __fish_seen_subcommand_from help" -f -a "restore" -d 'Put one back as this node\'s dataset'
+complete -c dyad -n "__fish_dyad_using_subcommand archive; and __fish_seen_subcommand_from help" -f -a "prune" -d 'Delete some, for good'
+complete -c dyad -n "__fish_dyad_using_subcommand archive; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c dyad -n "__fish_dyad_using_subcommand drill" -l really -d 'Fence this node now: the other one, seen from here' -r
+complete -c dyad -n "__fish_dyad_using_subcommand drill" -l wait -d 'How long to wait until the pair is protected again' -r
+complete -c dyad -n "__fish_dyad_using_subcommand drill" -s o -l output -d 'How data is printed: for people, or as one versioned JSON document' -r -f -a "text\t'For people'
+json\t'One JSON document with `apiVersion` and `kind`'"
+complete -c dyad -n "__fish_dyad_using_subcommand drill" -l yes -d 'Do not ask for the name'
+complete -c dyad -n "__fish_dyad_using_subcommand drill" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c dyad -n "__fish_dyad_using_subcommand drill" -s V -l version -d 'Print version'
+complete -c dyad -n "__fish_dyad_using_subcommand rotate; and not __fish_seen_subcommand_from bmc help" -s o -l output -d 'How data is printed: for people, or as one versioned JSON document' -r -f -a "text\t'For people'
+json\t'One JSON document with `apiVersion` and `kind`'"
+complete -c dyad -n "__fish_dyad_using_subcommand rotate; and not __fish_seen_subcommand_from bmc help" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c dyad -n "__fish_dyad_using_subcommand rotate; and not __fish_seen_subcommand_from bmc help" -s V -l version -d 'Print version'
+complete -c dyad -n "__fish_dyad_using_subcommand rotate; and not __fish_seen_subcommand_from bmc help" -f -a "bmc" -d 'A new user name or password of a node\'s BMC'
+complete -c dyad -n "__fish_dyad_using_subcommand rotate; and not __fish_seen_subcommand_from bmc help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c dyad -n "__fish_dyad_using_subcommand rotate; and __fish_seen_subcommand_from bmc" -l from -d 'A root-only file with the lines username=... and password=...' -r -F
+complete -c dyad -n "__fish_dyad_using_subcommand rotate; and __fish_seen_subcommand_from bmc" -s o -l output -d 'How data is printed: for people, or as one versioned JSON document' -r -f -a "text\t'For people'
+json\t'One JSON document with `apiVersion` and `kind`'"
+complete -c dyad -n "__fish_dyad_using_subcommand rotate; and __fish_seen_subcommand_from bmc" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c dyad -n "__fish_dyad_using_subcommand rotate; and __fish_seen_subcommand_from bmc" -s V -l version -d 'Print version'
+complete -c dyad -n "__fish_dyad_using_subcommand rotate; and __fish_seen_subcommand_from help" -f -a "bmc" -d 'A new user name or password of a node\'s BMC'
+complete -c dyad -n "__fish_dyad_using_subcommand rotate; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c dyad -n "__fish_dyad_using_subcommand gather" -l out -d 'The file to write [default: dyad-NODE-TIME.tar.zst here]' -r -F
+complete -c dyad -n "__fish_dyad_using_subcommand gather" -l minutes -d 'How far back the system log goes' -r
+complete -c dyad -n "__fish_dyad_using_subcommand gather" -s o -l output -d 'How data is printed: for people, or as one versioned JSON document' -r -f -a "text\t'For people'
+json\t'One JSON document with `apiVersion` and `kind`'"
+complete -c dyad -n "__fish_dyad_using_subcommand gather" -l only-here -d 'Leave the other node out'
+complete -c dyad -n "__fish_dyad_using_subcommand gather" -l stdout -d 'Write the bundle to standard output'
+complete -c dyad -n "__fish_dyad_using_subcommand gather" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c dyad -n "__fish_dyad_using_subcommand gather" -s V -l version -d 'Print version'
 complete -c dyad -n "__fish_dyad_using_subcommand explain" -s n -l last -d 'How many' -r
 complete -c dyad -n "__fish_dyad_using_subcommand explain" -s o -l output -d 'How data is printed: for people, or as one versioned JSON document' -r -f -a "text\t'For people'
 json\t'One JSON document with `apiVersion` and `kind`'"
@@ -380,21 +447,26 @@ complete -c dyad -n "__fish_dyad_using_subcommand completions" -s o -l output -d
 json\t'One JSON document with `apiVersion` and `kind`'"
 complete -c dyad -n "__fish_dyad_using_subcommand completions" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c dyad -n "__fish_dyad_using_subcommand completions" -s V -l version -d 'Print version'
-complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render setup lab etcd status gate maintenance explain confirm decide exit-codes completions help" -f -a "init" -d 'Write a first pair.yaml'
-complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render setup lab etcd status gate maintenance explain confirm decide exit-codes completions help" -f -a "check" -d 'Say what is wrong or weak before it matters'
-complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render setup lab etcd status gate maintenance explain confirm decide exit-codes completions help" -f -a "render" -d 'Write everything that the two nodes need'
-complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render setup lab etcd status gate maintenance explain confirm decide exit-codes completions help" -f -a "setup" -d 'Make this machine one node of a pair'
-complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render setup lab etcd status gate maintenance explain confirm decide exit-codes completions help" -f -a "lab" -d 'Two real nodes on this machine, with faults on demand'
-complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render setup lab etcd status gate maintenance explain confirm decide exit-codes completions help" -f -a "etcd" -d 'Look into etcd\'s data directories, or take over from a dead etcd member'
-complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render setup lab etcd status gate maintenance explain confirm decide exit-codes completions help" -f -a "status" -d 'Tell where the pair stands: can I lose a node now?'
-complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render setup lab etcd status gate maintenance explain confirm decide exit-codes completions help" -f -a "gate" -d 'Say whether an upgrade or a change of configuration may start'
-complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render setup lab etcd status gate maintenance explain confirm decide exit-codes completions help" -f -a "maintenance" -d 'Take a node out of service for planned work, and back'
-complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render setup lab etcd status gate maintenance explain confirm decide exit-codes completions help" -f -a "explain" -d 'Show the last decisions of this node, each with its rule and reason'
-complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render setup lab etcd status gate maintenance explain confirm decide exit-codes completions help" -f -a "confirm" -d 'State that the other node is down, so that this one goes on alone'
-complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render setup lab etcd status gate maintenance explain confirm decide exit-codes completions help" -f -a "decide" -d 'Decide on logged facts again: the decision, the rule and the reason'
-complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render setup lab etcd status gate maintenance explain confirm decide exit-codes completions help" -f -a "exit-codes" -d 'Print the exit codes and what they mean'
-complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render setup lab etcd status gate maintenance explain confirm decide exit-codes completions help" -f -a "completions" -d 'Print a shell completion script'
-complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render setup lab etcd status gate maintenance explain confirm decide exit-codes completions help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render setup lab etcd status gate maintenance resolve archive drill rotate gather explain confirm decide exit-codes completions help" -f -a "init" -d 'Write a first pair.yaml'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render setup lab etcd status gate maintenance resolve archive drill rotate gather explain confirm decide exit-codes completions help" -f -a "check" -d 'Say what is wrong or weak before it matters'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render setup lab etcd status gate maintenance resolve archive drill rotate gather explain confirm decide exit-codes completions help" -f -a "render" -d 'Write everything that the two nodes need'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render setup lab etcd status gate maintenance resolve archive drill rotate gather explain confirm decide exit-codes completions help" -f -a "setup" -d 'Make this machine one node of a pair'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render setup lab etcd status gate maintenance resolve archive drill rotate gather explain confirm decide exit-codes completions help" -f -a "lab" -d 'Two real nodes on this machine, with faults on demand'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render setup lab etcd status gate maintenance resolve archive drill rotate gather explain confirm decide exit-codes completions help" -f -a "etcd" -d 'Look into etcd\'s data directories, or take over from a dead etcd member'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render setup lab etcd status gate maintenance resolve archive drill rotate gather explain confirm decide exit-codes completions help" -f -a "status" -d 'Tell where the pair stands: can I lose a node now?'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render setup lab etcd status gate maintenance resolve archive drill rotate gather explain confirm decide exit-codes completions help" -f -a "gate" -d 'Say whether an upgrade or a change of configuration may start'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render setup lab etcd status gate maintenance resolve archive drill rotate gather explain confirm decide exit-codes completions help" -f -a "maintenance" -d 'Take a node out of service for planned work, and back'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render setup lab etcd status gate maintenance resolve archive drill rotate gather explain confirm decide exit-codes completions help" -f -a "resolve" -d 'Choose between two datasets that both went on alone'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render setup lab etcd status gate maintenance resolve archive drill rotate gather explain confirm decide exit-codes completions help" -f -a "archive" -d 'Datasets that were moved aside on this node'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render setup lab etcd status gate maintenance resolve archive drill rotate gather explain confirm decide exit-codes completions help" -f -a "drill" -d 'Test whether the nodes can be switched off when it matters'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render setup lab etcd status gate maintenance resolve archive drill rotate gather explain confirm decide exit-codes completions help" -f -a "rotate" -d 'Put a new password into use'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render setup lab etcd status gate maintenance resolve archive drill rotate gather explain confirm decide exit-codes completions help" -f -a "gather" -d 'Put everything into one file that somebody needs who has to find out what happened'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render setup lab etcd status gate maintenance resolve archive drill rotate gather explain confirm decide exit-codes completions help" -f -a "explain" -d 'Show the last decisions of this node, each with its rule and reason'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render setup lab etcd status gate maintenance resolve archive drill rotate gather explain confirm decide exit-codes completions help" -f -a "confirm" -d 'State that the other node is down, so that this one goes on alone'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render setup lab etcd status gate maintenance resolve archive drill rotate gather explain confirm decide exit-codes completions help" -f -a "decide" -d 'Decide on logged facts again: the decision, the rule and the reason'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render setup lab etcd status gate maintenance resolve archive drill rotate gather explain confirm decide exit-codes completions help" -f -a "exit-codes" -d 'Print the exit codes and what they mean'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render setup lab etcd status gate maintenance resolve archive drill rotate gather explain confirm decide exit-codes completions help" -f -a "completions" -d 'Print a shell completion script'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and not __fish_seen_subcommand_from init check render setup lab etcd status gate maintenance resolve archive drill rotate gather explain confirm decide exit-codes completions help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c dyad -n "__fish_dyad_using_subcommand help; and __fish_seen_subcommand_from lab" -f -a "up" -d 'Start two nodes and wait until the pair is complete'
 complete -c dyad -n "__fish_dyad_using_subcommand help; and __fish_seen_subcommand_from lab" -f -a "down" -d 'End a lab, whatever state it is in, and check that nothing is left of it'
 complete -c dyad -n "__fish_dyad_using_subcommand help; and __fish_seen_subcommand_from lab" -f -a "list" -d 'List all labs'
@@ -424,3 +496,7 @@ complete -c dyad -n "__fish_dyad_using_subcommand help; and __fish_seen_subcomma
 complete -c dyad -n "__fish_dyad_using_subcommand help; and __fish_seen_subcommand_from etcd" -f -a "take-over" -d 'Let the survivor of two voters go on alone, without a restart'
 complete -c dyad -n "__fish_dyad_using_subcommand help; and __fish_seen_subcommand_from maintenance" -f -a "start" -d 'Take a node out of service: it leaves in good order, the other serves alone'
 complete -c dyad -n "__fish_dyad_using_subcommand help; and __fish_seen_subcommand_from maintenance" -f -a "end" -d 'Take a node back into service: it rejoins by itself'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and __fish_seen_subcommand_from archive" -f -a "list" -d 'List them, oldest first'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and __fish_seen_subcommand_from archive" -f -a "restore" -d 'Put one back as this node\'s dataset'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and __fish_seen_subcommand_from archive" -f -a "prune" -d 'Delete some, for good'
+complete -c dyad -n "__fish_dyad_using_subcommand help; and __fish_seen_subcommand_from rotate" -f -a "bmc" -d 'A new user name or password of a node\'s BMC'

@@ -13,6 +13,8 @@ pub(crate) const INSPECT_AND_STATUS: &str = "dyad etcd inspect; dyad status";
 pub(crate) const INSPECT_AND_RESOLVE: &str = "dyad etcd inspect; dyad resolve";
 /// Which of two datasets goes on.
 pub(crate) const RESOLVE: &str = "dyad resolve";
+/// Older copies of the data on this node, one of which may be put back.
+pub(crate) const ARCHIVE: &str = "dyad archive list";
 /// Makes this node one of a pair.
 pub(crate) const SETUP: &str = "dyad setup";
 /// Looks at what is left of earlier data, before anybody moves it away.
@@ -55,7 +57,17 @@ pub(crate) fn explain_on(node: &NodeName) -> String {
     format!("dyad explain (on {node})")
 }
 
-/// Gives a node a new, empty member.
-pub(crate) fn replace(node: &NodeName) -> String {
-    format!("dyad replace {node}")
+/// Every command of `dyad` that a decision or a judgement may name, each with these names filled in: so that the
+/// command line can be held against them.
+pub fn examples(node: &NodeName) -> Vec<String> {
+    let fixed = [STATUS, INSPECT, INSPECT_AND_STATUS, INSPECT_AND_RESOLVE, RESOLVE, ARCHIVE, SETUP];
+    let parts = fixed.iter().flat_map(|text| text.split("; ")).map(str::to_owned);
+    let named = [
+        confirm(node),
+        confirm_with_loss(node),
+        confirm_despite_signs(node),
+        maintenance_start(node),
+        maintenance_end(node),
+    ];
+    parts.chain(named).collect()
 }

@@ -22,7 +22,7 @@ macro_rules! broken {
 
 #[cfg(feature = "broken-variants")]
 pub mod broken;
-mod commands;
+pub mod commands;
 pub mod dataset;
 mod decide;
 pub mod decision;

@@ -233,6 +233,12 @@ fn diverged() {
     facts.peer.statement = Some(statement(Class::Alone));
     let judgement = expect(&Sight::of(&facts), State::Diverged, "a person chooses");
     assert_eq!(judgement.next.as_deref(), Some("dyad resolve"));
+
+    // Seen from the one that serves.
+    let mut facts = alone();
+    facts.peer.present = true;
+    facts.peer.statement = Some(statement(Class::Alone));
+    expect(&Sight::of(&facts), State::Diverged, "a person chooses");
 }
 
 /// Two empty nodes are being set up; two that boot are starting; one that nobody started is stopped.

@@ -82,6 +82,34 @@ pub enum Command {
         #[command(subcommand)]
         command: MaintenanceCommand,
     },
+    /// Choose between two datasets that both went on alone
+    ///
+    /// Without `--keep` shows what both nodes hold. With it, typed on the node that gives way: this node's
+    /// data are put aside whole, never deleted, and it joins the other one.
+    Resolve(ResolveArguments),
+    /// Datasets that were moved aside on this node
+    Archive {
+        /// What to do
+        #[command(subcommand)]
+        command: ArchiveCommand,
+    },
+    /// Test whether the nodes can be switched off when it matters
+    ///
+    /// Asks both BMCs and tells what they say; exit 3 if one does not answer. With `--really NODE` the other
+    /// node is fenced, as if it had been lost, and what that took is measured: only on a protected pair.
+    Drill(DrillArguments),
+    /// Put a new password into use
+    Rotate {
+        /// What to do
+        #[command(subcommand)]
+        command: RotateCommand,
+    },
+    /// Put everything into one file that somebody needs who has to find out what happened
+    ///
+    /// States, logs, configuration, versions, decisions with their facts; passwords and keys are removed. Works
+    /// when half of it is broken: a step that fails or hangs is noted. Includes the other node's bundle if it
+    /// is reached by SSH.
+    Gather(GatherArguments),
     /// Show the last decisions of this node, each with its rule and reason
     Explain {
         /// How many
@@ -147,6 +175,100 @@ pub struct MaintenanceArguments {
     /// How long to wait for the end of it
     #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u64).range(0..=86_400))]
     pub wait: u64,
+}
+
+/// What `dyad resolve` takes.
+#[derive(Debug, Args)]
+pub struct ResolveArguments {
+    /// The node whose data are kept: the other one, seen from here
+    #[arg(long, value_name = "NODE")]
+    pub keep: Option<String>,
+    /// Do not ask: the data of this node, named here, are put aside
+    #[arg(long, value_name = "NODE", requires = "keep")]
+    pub yes_give_up: Option<String>,
+    /// Why, for the record
+    #[arg(long, value_name = "TEXT")]
+    pub reason: Option<String>,
+    /// How long to wait until this node has joined
+    #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u64).range(0..=86_400))]
+    pub wait: u64,
+}
+
+/// Datasets that were moved aside
+#[derive(Debug, Subcommand)]
+pub enum ArchiveCommand {
+    /// List them, oldest first
+    List,
+    /// Put one back as this node's dataset
+    ///
+    /// Only on a node in maintenance, with etcd at rest. What is there now is put aside. When the maintenance
+    /// ends, the rules decide as ever: a copy that both nodes went on without is not served by itself.
+    Restore {
+        /// Its number
+        number: u64,
+        /// Why, for the record
+        #[arg(long, value_name = "TEXT")]
+        reason: Option<String>,
+    },
+    /// Delete some, for good
+    ///
+    /// Only on a protected pair: two newer copies serve then. One with a history of its own (diverged) is
+    /// deleted only with `--diverged-too`.
+    Prune {
+        /// Their numbers
+        #[arg(required = true)]
+        numbers: Vec<u64>,
+        /// Delete those with writes that exist nowhere else, too
+        #[arg(long)]
+        diverged_too: bool,
+    },
+}
+
+/// What `dyad drill` takes.
+#[derive(Debug, Args)]
+pub struct DrillArguments {
+    /// Fence this node now: the other one, seen from here
+    #[arg(long, value_name = "NODE")]
+    pub really: Option<String>,
+    /// Do not ask for the name
+    #[arg(long, requires = "really")]
+    pub yes: bool,
+    /// How long to wait until the pair is protected again
+    #[arg(long, value_name = "SECONDS", default_value_t = 900, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub wait: u64,
+}
+
+/// Put new secrets into use
+#[derive(Debug, Subcommand)]
+pub enum RotateCommand {
+    /// A new user name or password of a node's BMC
+    ///
+    /// The new ones are tried at the BMC before the old ones are replaced; nothing is restarted. Set them at
+    /// the BMC first, then run this on both nodes.
+    Bmc {
+        /// The node that the BMC belongs to
+        node: String,
+        /// A root-only file with the lines username=... and password=...
+        #[arg(long, value_name = "FILE")]
+        from: PathBuf,
+    },
+}
+
+/// What `dyad gather` takes.
+#[derive(Debug, Args)]
+pub struct GatherArguments {
+    /// The file to write [default: dyad-NODE-TIME.tar.zst here]
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// How far back the system log goes
+    #[arg(long, value_name = "N", default_value_t = 120)]
+    pub minutes: u64,
+    /// Leave the other node out
+    #[arg(long)]
+    pub only_here: bool,
+    /// Write the bundle to standard output
+    #[arg(long, conflicts_with = "out")]
+    pub stdout: bool,
 }
 
 /// What `dyad confirm` takes.

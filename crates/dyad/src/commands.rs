@@ -1,19 +1,24 @@
 //! What each command does. A command gathers, asks, prints; what it asks lives in the libraries.
 
+mod archive;
 pub mod check;
 mod confirm;
 mod decide;
+mod drill;
 mod etcd_inspect;
 mod etcd_seal;
 mod etcd_take_over;
 mod explain;
 mod gate;
+mod gather;
 mod init;
 mod maintenance;
 mod moments;
 mod pair_file;
 mod person;
 mod render;
+mod resolve;
+mod rotate;
 mod setup;
 pub mod status;
 mod this_node;
@@ -41,6 +46,11 @@ pub fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Status(arguments) => status::run(&arguments, cli.output),
         Command::Gate => gate::run(cli.output),
         Command::Maintenance { command } => maintenance::run(command, cli.output),
+        Command::Resolve(arguments) => resolve::run(&arguments, cli.output),
+        Command::Archive { command } => archive::run(&command, cli.output),
+        Command::Drill(arguments) => drill::run(&arguments, cli.output),
+        Command::Rotate { command } => rotate::run(&command, cli.output),
+        Command::Gather(arguments) => gather::run(&arguments, cli.output),
         Command::Explain { last } => explain::run(last, cli.output),
         Command::Confirm(arguments) => confirm::run(&arguments, cli.output),
         Command::Decide { facts } => decide::run(&facts, cli.output),

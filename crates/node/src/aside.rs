@@ -123,12 +123,37 @@ pub fn drop_unfinished(data_dir: &Path, beside: &BesideData) -> Result<(), Error
     if has_room(data_dir, allocated(&last.path))? { Ok(()) } else { delete(&last) }
 }
 
-fn delete(copy: &Copy) -> Result<(), Error> {
+/// Deletes one copy, for good. Who may ask for that is not decided here.
+pub fn delete(copy: &Copy) -> Result<(), Error> {
     fs::remove_dir_all(&copy.path).map_err(|source| Error::Io {
-        step: "prune",
+        step: "delete",
         path: copy.path.clone(),
         source,
     })
+}
+
+/// Puts a copy back as the dataset. What is there now is moved aside first, as a copy with a history of its own.
+pub fn restore(
+    data_dir: &Path,
+    beside: &BesideData,
+    present: Option<MemberId>,
+    copy: &Copy,
+) -> Result<Option<PathBuf>, Error> {
+    let aside = move_aside(data_dir, beside, present, Worth::Diverged)?;
+    let to = data_dir.join("member");
+    fs::rename(&copy.path, &to).map_err(|source| Error::Io {
+        step: "restore",
+        path: copy.path.clone(),
+        source,
+    })?;
+    record::sync_directory(data_dir)?;
+    record::sync_directory(&beside.aside())?;
+    Ok(aside)
+}
+
+/// What a directory takes on the disk, in bytes.
+pub fn size(path: &Path) -> u64 {
+    allocated(path)
 }
 
 /// Whether a new dataset as large as `need` fits, with something to spare.
@@ -236,6 +261,24 @@ mod tests {
         let copies = list(&beside).unwrap();
         let kept: Vec<_> = copies.iter().map(|copy| (copy.member.as_str(), copy.worth)).collect();
         assert_eq!(kept, [("1", Worth::Whole), ("4", Worth::Unfinished)]);
+    }
+
+    /// A copy that is put back changes places with what is there: nothing is overwritten, nothing is lost.
+    #[test]
+    fn a_copy_changes_places_with_the_present() {
+        let (directory, beside) = data_dir_with("old");
+        move_aside(directory.path(), &beside, Some(MemberId(0xab)), Worth::Whole).unwrap().unwrap();
+        fill(directory.path(), "new");
+        let copy = list(&beside).unwrap().pop().unwrap();
+        let aside =
+            restore(directory.path(), &beside, Some(MemberId(0xcd)), &copy).unwrap().unwrap();
+        let read = |path: &Path| fs::read_to_string(path.join("wal/0.wal")).unwrap();
+        assert_eq!(read(&directory.path().join("member")), "old");
+        assert_eq!(read(&aside), "new");
+        let copies = list(&beside).unwrap();
+        assert_eq!(copies.len(), 1);
+        assert_eq!(copies[0].worth, Worth::Diverged);
+        assert!(copies[0].number == 2 && copies[0].member == "cd");
     }
 
     /// What is deleted for want of room is the oldest copy, and the live data are never among it.

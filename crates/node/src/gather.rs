@@ -373,7 +373,7 @@ pub fn no_disk(reason: &str) -> Disk {
 }
 
 /// The dataset in a directory; one that cannot be read is broken.
-fn read_dataset(data_dir: &Path) -> Dataset {
+pub fn read_dataset(data_dir: &Path) -> Dataset {
     match etcd_disk::read(data_dir) {
         Ok(dataset) => dataset,
         Err(error) => Dataset::empty(Class::Broken, words(&error)),

@@ -97,6 +97,14 @@ pub fn set_standby(node: &NodeName, standby: bool) -> Result<(), Error> {
     Ok(())
 }
 
+/// Has a node fenced: switched off and on again. Returns when Pacemaker says that it was.
+pub fn fence(node: &NodeName, limit: Duration) -> Result<(), Error> {
+    let seconds = limit.as_secs().to_string();
+    let arguments = ["--reboot", &node.0, "--timeout", &seconds];
+    output(&mut command("stonith_admin", arguments), "", limit + LIMIT)?;
+    Ok(())
+}
+
 /// Tells Pacemaker that a node is down, on a person's word.
 pub fn confirm_down(node: &NodeName) -> Result<(), Error> {
     output(&mut command("stonith_admin", ["--confirm", &node.0]), "", LIMIT)?;

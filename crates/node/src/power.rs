@@ -1,11 +1,12 @@
 //! The peer's power, as its BMC tells: for a node that boots alone (R5) and for a person who confirms.
 
+use std::path::Path;
 use std::time::Duration;
 
-use dyad_cluster::pair::BmcTls;
+use dyad_cluster::pair::{Bmc, BmcTls};
 use dyad_core::facts::{Facts, Power, PowerReading};
 use dyad_http::{Client, Deadline, Endpoint, Trust};
-use dyad_power::{Authentication, Credentials, PowerState, Redfish, ResetType, SystemName};
+use dyad_power::{Authentication, Credentials, PowerState, Redfish, ResetType, System, SystemName};
 
 use crate::act::Failure;
 use crate::node::Node;
@@ -70,13 +71,26 @@ fn word(power: &PowerState) -> Power {
 
 fn redfish(node: &Node) -> Result<(Redfish, Option<SystemName>), Failure> {
     let bmc = &node.peer().bmc;
+    client(bmc, &bmc.credentials_file)
+}
+
+fn client(bmc: &Bmc, credentials: &Path) -> Result<(Redfish, Option<SystemName>), Failure> {
     let trust = match &bmc.tls {
         BmcTls::CaFile(file) => Trust::CaFile(file.clone()),
         BmcTls::Pin(pin) => Trust::Pin(pin.parse()?),
         BmcTls::Insecure => Trust::InsecureAcceptAnyCertificate,
     };
     let http = Client::builder(Endpoint::parse(&bmc.address)?).trust(trust).build()?;
-    let credentials = Credentials::read(&bmc.credentials_file)?;
+    let credentials = Credentials::read(credentials)?;
     let system = bmc.system.as_deref().map(SystemName::new).transpose()?;
     Ok((Redfish::new(http, credentials, Authentication::default(), REQUEST_LIMIT), system))
+}
+
+/// Looks at a BMC with the user name and password in this file, without changing anything.
+pub fn look_at(bmc: &Bmc, credentials: &Path) -> Result<System, Failure> {
+    let (redfish, wanted) = client(bmc, credentials)?;
+    let deadline = Deadline::after(REQUEST_LIMIT);
+    let system = redfish.look(wanted.as_ref(), deadline);
+    redfish.log_out(deadline);
+    Ok(system?)
 }

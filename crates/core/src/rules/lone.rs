@@ -131,7 +131,7 @@ pub(crate) fn confirm(facts: &Facts, standing: &Standing, accept_loss: bool) -> 
         }
         class => {
             let because = format!("a {class} dataset can never go on alone");
-            Verdict::refuse(Refusal::NotAVoter, commands::replace(&facts.node), Rule::R2, because)
+            Verdict::refuse(Refusal::NotAVoter, commands::ARCHIVE, Rule::R2, because)
         }
     }
 }

@@ -5,7 +5,6 @@ use crate::commands;
 use crate::dataset::Class;
 use crate::decision::{Action, Awaited, Refusal, Rule};
 use crate::facts::Facts;
-use crate::ids::NodeName;
 use crate::proof;
 use crate::standing::Standing;
 use crate::statement::Statement;
@@ -43,9 +42,9 @@ fn doubtful(facts: &Facts, standing: &Standing, heard: &Statement) -> Option<Ver
         let command = commands::INSPECT_AND_RESOLVE;
         return Some(Verdict::refuse(Refusal::ForeignCluster, command, Rule::R11, because));
     }
-    let rolled_back = |who: String, node: &NodeName, remembered, found| {
+    let rolled_back = |who: String, remembered, found| {
         let because = format!("{who} disk ends at {found}, but {remembered} was seen of it");
-        Verdict::refuse(Refusal::RolledBack, commands::replace(node), Rule::R11, because)
+        Verdict::refuse(Refusal::RolledBack, commands::ARCHIVE, Rule::R11, because)
     };
     if broken!(facts, RollbackIsTaken) {
         return None;
@@ -55,14 +54,14 @@ fn doubtful(facts: &Facts, standing: &Standing, heard: &Statement) -> Option<Ver
         && memory.last > standing.last
         && !matches!(standing.class, Class::None | Class::Broken)
     {
-        return Some(rolled_back("the own".to_owned(), &facts.node, memory.last, standing.last));
+        return Some(rolled_back("the own".to_owned(), memory.last, standing.last));
     }
     if let (Some(memory), Some(stated)) = (facts.peer.memory, heard.last)
         && Some(memory.member) == heard.member_id
         && memory.last > stated
         && standing.class == Class::Pair
     {
-        return Some(rolled_back(format!("{name}'s"), name, memory.last, stated));
+        return Some(rolled_back(format!("{name}'s"), memory.last, stated));
     }
     None
 }

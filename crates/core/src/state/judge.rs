@@ -6,13 +6,14 @@ use crate::dataset::Class;
 use crate::decision::{Action, Refusal};
 use crate::facts::{EtcdState, Facts, Operation, Request};
 use crate::ids::NodeName;
+use crate::standing::Standing;
 use crate::statement::EtcdWord;
 use crate::{Decision, decide};
 
 pub(super) fn judge(sight: &Sight<'_>) -> Judgement {
     let facts = sight.facts;
     let decision = decide(&as_asked_now(sight));
-    if let Action::Refuse { reason: Refusal::Diverged, .. } = decision.action {
+    if is_diverged(facts, &decision) {
         let because = "both nodes wrote alone; both copies are kept until a person chooses";
         return said(State::Diverged, None, because).next(commands::RESOLVE);
     }
@@ -55,6 +56,14 @@ impl Judgement {
         self.risks = risks;
         self
     }
+}
+
+/// R6: both claim to have everything. The one that serves goes on meanwhile, and decides nothing about it.
+fn is_diverged(facts: &Facts, decision: &Decision) -> bool {
+    let claims = |class: Class| class == Class::Alone;
+    let both = claims(Standing::of(facts).class)
+        && facts.heard().is_some_and(|heard| claims(heard.class) && !heard.yielded);
+    both || matches!(decision.action, Action::Refuse { reason: Refusal::Diverged, .. })
 }
 
 /// Both run, and Corosync does not join them. An etcd that answers is no ghost: only a live node runs one.

@@ -25,8 +25,7 @@ impl Judgement {
     pub fn gate(&self, unknown: &[String]) -> Result<(), NotNow> {
         if self.state != State::Protected {
             let because = format!("the pair is {}: {}", self.state, self.because);
-            let next = self.next.clone().unwrap_or_else(|| commands::STATUS.to_owned());
-            return Err(not_now(because, next));
+            return Err(not_now(because, commands::STATUS));
         }
         match unknown.first() {
             None => Ok(()),

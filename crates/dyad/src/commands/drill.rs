@@ -1,0 +1,192 @@
+//! `dyad drill`: can the nodes be switched off when it matters?
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use dyad_core::state::State;
+use dyad_node::{Node, pacemaker, power};
+use dyad_status::look::{PATIENT, look};
+use etcd_peer::client::Deadline;
+use serde::Serialize;
+
+use super::{moments, person, this_node, waiting};
+use crate::cli::DrillArguments;
+use crate::exit::{Exit, Failure};
+use crate::output::{self, Format};
+use crate::wrap::wrap;
+
+/// One write of the drill: longer is a gap.
+const WRITE_LIMIT: Duration = Duration::from_secs(2);
+/// The pause between two writes.
+const WRITE_PAUSE: Duration = Duration::from_millis(20);
+/// How long after fencing writes are watched: the take-over is a matter of milliseconds then.
+const WATCH: Duration = Duration::from_secs(15);
+/// The key that the drill writes to.
+const KEY: &[u8] = b"dyad/drill";
+
+/// What a BMC said.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Bmc {
+    node: String,
+    address: String,
+    power: Option<String>,
+    error: Option<String>,
+    took_ms: u64,
+}
+
+/// What a drill came to.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Drill {
+    node: String,
+    fenced_after_ms: u64,
+    longest_write_gap_ms: u64,
+    protected_after_ms: u64,
+}
+
+/// Asks the BMCs, or fences the other node.
+pub(super) fn run(arguments: &DrillArguments, format: Format) -> anyhow::Result<Exit> {
+    let node = Arc::new(this_node::open()?);
+    match &arguments.really {
+        None => report(&node, format),
+        Some(name) => {
+            let drill = fence(&node, name, arguments)?;
+            match format {
+                Format::Json => output::print_json("Drill", &drill)?,
+                Format::Text => output::print_data(&told(&drill))?,
+            }
+            Ok(Exit::Ok)
+        }
+    }
+}
+
+fn report(node: &Arc<Node>, format: Format) -> anyhow::Result<Exit> {
+    let bmcs: Vec<Bmc> = std::thread::scope(|scope| {
+        let asked: Vec<_> = [node.own(), node.peer()].map(|each| scope.spawn(|| ask(each))).into();
+        asked.into_iter().filter_map(|thread| thread.join().ok()).collect()
+    });
+    let last = look(node, PATIENT).status.fencing.last;
+    let all = bmcs.iter().all(|bmc| bmc.error.is_none());
+    match format {
+        Format::Json => {
+            #[derive(Serialize)]
+            #[serde(rename_all = "camelCase")]
+            struct Body {
+                bmcs: Vec<Bmc>,
+                last: Option<dyad_status::document::FenceEvent>,
+            }
+            output::print_json("DrillReport", Body { bmcs, last })?;
+        }
+        Format::Text => {
+            let mut text = String::new();
+            for bmc in &bmcs {
+                let said = match (&bmc.power, &bmc.error) {
+                    (Some(power), _) => format!("says {power}"),
+                    (None, why) => format!("FAILS: {}", why.as_deref().unwrap_or("no answer")),
+                };
+                let line = format!("{}: {} {said} ({} ms)", bmc.node, bmc.address, bmc.took_ms);
+                let _ = writeln!(text, "{}", wrap(&line, 80, 2));
+            }
+            let used = last.map_or("never, as far as Pacemaker remembers".to_owned(), |last| {
+                let when = last.completed.unwrap_or_else(|| "now".to_owned());
+                format!("{} of {}: {} ({when})", last.action, last.node, last.outcome)
+            });
+            let _ = writeln!(text, "last used: {used}");
+            let _ = writeln!(text, "a real test: dyad drill --really {}", node.peer().name);
+            output::print_data(&text)?;
+        }
+    }
+    Ok(if all { Exit::Ok } else { Exit::No })
+}
+
+fn ask(node: &dyad_cluster::pair::Node) -> Bmc {
+    let start = Instant::now();
+    let answer = power::look_at(&node.bmc, &node.bmc.credentials_file);
+    let took_ms = elapsed_ms(start);
+    let (power, error) = match answer {
+        Ok(system) => (Some(format!("{:?}", system.power)), None),
+        Err(why) => (None, Some(dyad_node::gather::words(&*why))),
+    };
+    let (name, address) = (node.name.to_string(), node.bmc.address.clone());
+    Bmc { node: name, address, power, error, took_ms }
+}
+
+fn elapsed_ms(start: Instant) -> u64 {
+    u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Fences the other node of a protected pair, and measures.
+fn fence(node: &Arc<Node>, name: &str, arguments: &DrillArguments) -> anyhow::Result<Drill> {
+    let target = person::named(node, name)?.name.clone();
+    if target == node.own().name {
+        let message = format!("{target} cannot fence itself");
+        let hint = format!("run it on {}", node.peer().name);
+        return Err(Failure::new(Exit::Usage, message).hint(hint).into());
+    }
+    let seen = look(node, PATIENT);
+    seen.judgement.gate(&seen.status.unknown).map_err(|shut| {
+        Failure::new(Exit::Refused, format!("no drill now: {}", shut.because)).hint(shut.command)
+    })?;
+    if !arguments.yes {
+        let question = format!(
+            "{target} loses its power now, without a warning, and boots again.\nType its name to do it"
+        );
+        person::asks_for(name, &question, "--yes")?;
+    }
+    person::write_down(node, &format!("fences {target}: a drill"), None)?;
+    let delay_ms = node.pair.fencing.bmc_timeout_ms.saturating_mul(3);
+    let limit = Duration::from_millis(delay_ms).max(Duration::from_mins(1));
+    let stop = AtomicBool::new(false);
+    let start = Instant::now();
+    let (fenced, gap) = std::thread::scope(|scope| {
+        let writes = scope.spawn(|| longest_gap(node, &stop));
+        let fenced = pacemaker::fence(&target, limit).map(|()| elapsed_ms(start));
+        if fenced.is_ok() {
+            std::thread::sleep(WATCH);
+        }
+        stop.store(true, Ordering::Relaxed);
+        (fenced, writes.join())
+    });
+    let fenced_after_ms = fenced.with_context(|| format!("fencing {target}"))?;
+    let gap = gap.map_err(|_| anyhow::anyhow!("the writes of the drill failed"))??;
+    let wait = Duration::from_secs(arguments.wait);
+    waiting::until(node, wait, "the pair to be protected again", |seen| {
+        seen.judgement.state == State::Protected
+    })?;
+    Ok(Drill {
+        node: target.to_string(),
+        fenced_after_ms,
+        longest_write_gap_ms: gap,
+        protected_after_ms: elapsed_ms(start),
+    })
+}
+
+/// Writes through this node's etcd until told to stop; gives the longest time without an acknowledged write.
+fn longest_gap(node: &Node, stop: &AtomicBool) -> anyhow::Result<u64> {
+    let client = node.own_client()?;
+    let mut last = Instant::now();
+    let mut longest = Duration::ZERO;
+    while !stop.load(Ordering::Relaxed) {
+        if client.put(KEY, b"drill", Deadline::after(WRITE_LIMIT)).is_ok() {
+            longest = longest.max(last.elapsed());
+            last = Instant::now();
+        }
+        std::thread::sleep(WRITE_PAUSE);
+    }
+    longest = longest.max(last.elapsed());
+    Ok(u64::try_from(longest.as_millis()).unwrap_or(u64::MAX))
+}
+
+fn told(drill: &Drill) -> String {
+    format!(
+        "{} was fenced after {}\nlongest time without a write here: {}\nprotected again after {}\n",
+        drill.node,
+        moments::duration(drill.fenced_after_ms),
+        moments::duration(drill.longest_write_gap_ms),
+        moments::duration(drill.protected_after_ms)
+    )
+}

@@ -1,0 +1,76 @@
+//! `dyad rotate`: new secrets, tried before they are used.
+
+use std::fs;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+
+use anyhow::Context as _;
+use dyad_node::{Node, power, record};
+use serde::Serialize;
+
+use super::{person, this_node};
+use crate::cli::RotateCommand;
+use crate::exit::{Exit, Failure};
+use crate::output::{self, Format};
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Body<'a> {
+    node: &'a str,
+    file: String,
+}
+
+/// Does it.
+pub(super) fn run(command: &RotateCommand, format: Format) -> anyhow::Result<Exit> {
+    let node = this_node::open()?;
+    match command {
+        RotateCommand::Bmc { node: name, from } => bmc(&node, name, from, format),
+    }
+}
+
+fn bmc(node: &Node, name: &str, from: &Path, format: Format) -> anyhow::Result<Exit> {
+    let target = person::named(node, name)?;
+    let from = from.canonicalize().with_context(|| format!("finding {}", from.display()))?;
+    tried(&target.bmc, &from, "the BMC does not take the new ones; the old ones stay in use")?;
+    person::write_down(node, &format!("puts new BMC credentials of {name} into use"), None)?;
+    let file = &target.bmc.credentials_file;
+    replace(&from, file)?;
+    tried(&target.bmc, file, "the new ones were put in place and do not work any more")?;
+    let other = &node.peer().name;
+    match format {
+        Format::Json => {
+            output::print_json("Rotation", Body { node: name, file: file.display().to_string() })?;
+        }
+        Format::Text => output::print_data(&format!(
+            "{name}'s BMC takes the new credentials; they are in use on this node\n\
+             now the same on {other}\n"
+        ))?,
+    }
+    Ok(Exit::Ok)
+}
+
+/// Asks the BMC with the credentials in a file.
+fn tried(bmc: &dyad_cluster::pair::Bmc, file: &Path, otherwise: &str) -> anyhow::Result<()> {
+    power::look_at(bmc, file).map(drop).map_err(|error| {
+        let message = format!("{otherwise}: {}", dyad_node::gather::words(&*error));
+        Failure::new(Exit::Failed, message).into()
+    })
+}
+
+/// Replaces the file whole: an agent that runs meanwhile reads the old one or the new one.
+fn replace(from: &Path, to: &Path) -> anyhow::Result<()> {
+    let text = fs::read(from).with_context(|| format!("reading {}", from.display()))?;
+    let next = to.with_extension("next");
+    let _ = fs::remove_file(&next);
+    let mut file = fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&next)
+        .with_context(|| format!("creating {}", next.display()))?;
+    std::io::Write::write_all(&mut file, &text)
+        .and_then(|()| file.sync_all())
+        .with_context(|| format!("writing {}", next.display()))?;
+    fs::rename(&next, to).with_context(|| format!("replacing {}", to.display()))?;
+    Ok(record::sync_directory(to.parent().unwrap_or(Path::new("/")))?)
+}
