@@ -223,6 +223,9 @@ _dyad() {
             dyad__subcmd__help__subcmd__lab,exec)
                 cmd="dyad__subcmd__help__subcmd__lab__subcmd__exec"
                 ;;
+            dyad__subcmd__help__subcmd__lab,fill)
+                cmd="dyad__subcmd__help__subcmd__lab__subcmd__fill"
+                ;;
             dyad__subcmd__help__subcmd__lab,freeze)
                 cmd="dyad__subcmd__help__subcmd__lab__subcmd__freeze"
                 ;;
@@ -304,6 +307,9 @@ _dyad() {
             dyad__subcmd__lab,exec)
                 cmd="dyad__subcmd__lab__subcmd__exec"
                 ;;
+            dyad__subcmd__lab,fill)
+                cmd="dyad__subcmd__lab__subcmd__fill"
+                ;;
             dyad__subcmd__lab,freeze)
                 cmd="dyad__subcmd__lab__subcmd__freeze"
                 ;;
@@ -378,6 +384,9 @@ _dyad() {
                 ;;
             dyad__subcmd__lab__subcmd__help,exec)
                 cmd="dyad__subcmd__lab__subcmd__help__subcmd__exec"
+                ;;
+            dyad__subcmd__lab__subcmd__help,fill)
+                cmd="dyad__subcmd__lab__subcmd__help__subcmd__fill"
                 ;;
             dyad__subcmd__lab__subcmd__help,freeze)
                 cmd="dyad__subcmd__lab__subcmd__help__subcmd__freeze"
@@ -1378,7 +1387,7 @@ _dyad() {
             return 0
             ;;
         dyad__subcmd__help__subcmd__lab)
-            opts="up down list status exec power cut heal freeze thaw kill-etcd block-port stall slow-disk slow-fsync full-disk clock bmc logs timeline load bench judge supervise"
+            opts="up down list status exec power cut heal freeze thaw kill-etcd block-port stall slow-disk slow-fsync full-disk clock bmc logs timeline load fill bench judge supervise"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1476,6 +1485,20 @@ _dyad() {
             return 0
             ;;
         dyad__subcmd__help__subcmd__lab__subcmd__exec)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        dyad__subcmd__help__subcmd__lab__subcmd__fill)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1880,7 +1903,7 @@ _dyad() {
             return 0
             ;;
         dyad__subcmd__lab)
-            opts="-o -h -V --name --output --help --version up down list status exec power cut heal freeze thaw kill-etcd block-port stall slow-disk slow-fsync full-disk clock bmc logs timeline load bench judge supervise help"
+            opts="-o -h -V --name --output --help --version up down list status exec power cut heal freeze thaw kill-etcd block-port stall slow-disk slow-fsync full-disk clock bmc logs timeline load fill bench judge supervise help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1906,7 +1929,7 @@ _dyad() {
             return 0
             ;;
         dyad__subcmd__lab__subcmd__bench)
-            opts="-o -h -V --rounds --token-ms --name --output --help --version"
+            opts="-o -h -V --rounds --token-ms --database-mb --name --output --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1917,6 +1940,10 @@ _dyad() {
                     return 0
                     ;;
                 --token-ms)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --database-mb)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -2103,6 +2130,48 @@ _dyad() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        dyad__subcmd__lab__subcmd__fill)
+            opts="-o -h -V --endpoint --keys --value-bytes --prefix --name --output --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --endpoint)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --keys)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --value-bytes)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --prefix)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --name)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --output)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         dyad__subcmd__lab__subcmd__freeze)
             opts="-o -h -V --name --output --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -2182,7 +2251,7 @@ _dyad() {
             return 0
             ;;
         dyad__subcmd__lab__subcmd__help)
-            opts="up down list status exec power cut heal freeze thaw kill-etcd block-port stall slow-disk slow-fsync full-disk clock bmc logs timeline load bench judge supervise help"
+            opts="up down list status exec power cut heal freeze thaw kill-etcd block-port stall slow-disk slow-fsync full-disk clock bmc logs timeline load fill bench judge supervise help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2280,6 +2349,20 @@ _dyad() {
             return 0
             ;;
         dyad__subcmd__lab__subcmd__help__subcmd__exec)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        dyad__subcmd__lab__subcmd__help__subcmd__fill)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )

@@ -10,7 +10,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
-use dyad_judge::cli::{JudgeArgs, LoadArgs};
+use dyad_judge::cli::{FillArgs, JudgeArgs, LoadArgs};
 use dyad_lab::LabConfig;
 
 pub use run::run;
@@ -170,6 +170,9 @@ pub enum LabCommand {
     /// the limit or an interrupt. Then each node is read once, for `dyad lab judge`. Any etcd will do; the
     /// nodes of a lab are reached from beside the pair: dyad lab exec client -- dyad lab load ...
     Load(Box<LoadArgs>),
+    /// Fill an etcd with keys that nobody reads
+    #[command(hide = true)]
+    Fill(FillArgs),
     /// Measure how long things take, on a pair of its own
     ///
     /// Kills each node as leader and as follower, stops each in good order, with clients writing all the
@@ -235,6 +238,9 @@ pub struct BenchArgs {
     /// Corosync's token time-out in milliseconds
     #[arg(long, default_value_t = 1000, value_name = "MS")]
     pub token_ms: u32,
+    /// Fill the database up to this size first
+    #[arg(long, default_value_t = 0, value_name = "MB")]
+    pub database_mb: u32,
 }
 
 /// A node as it is given on the command line.

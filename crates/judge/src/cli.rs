@@ -92,6 +92,26 @@ pub struct LoadArgs {
     pub key: Option<PathBuf>,
 }
 
+/// Arguments of the filler
+#[derive(Debug, Clone, Args)]
+pub struct FillArgs {
+    /// etcd's client URL
+    #[arg(long, value_name = "URL")]
+    pub endpoint: String,
+
+    /// How many keys
+    #[arg(long, value_name = "N")]
+    pub keys: u64,
+
+    /// How long each value is
+    #[arg(long, value_name = "BYTES", default_value_t = 1000)]
+    pub value_bytes: usize,
+
+    /// Where the keys lie
+    #[arg(long, value_name = "PREFIX", default_value = "dyad-fill/")]
+    pub prefix: String,
+}
+
 impl LoadArgs {
     /// What to do to whom. `fresh_seed` is taken if no seed was given.
     pub fn config(&self, fresh_seed: u64) -> Config {

@@ -15,7 +15,7 @@ use nix::fcntl::{Flock, FlockArg};
 use crate::act;
 use crate::etcd::Endpoints;
 use crate::gather::{Gathered, Sources, words};
-use crate::journal::Journal;
+use crate::journal::{self, Journal};
 use crate::memory::Memory;
 use crate::place::{BesideData, Place};
 use crate::record;
@@ -224,6 +224,10 @@ impl Node {
 
     fn step(&self, gathered: Gathered) -> Outcome {
         let decision = dyad_core::decide(&gathered.facts);
+        if let Action::AnnounceTakeOver { .. } = decision.action {
+            // The instant from which all that is left is this node's to do.
+            journal::tell(&format!("take-over: proven: {}", decision.because));
+        }
         let failure =
             act::perform(self, &gathered, &decision.action).err().map(|error| words(&*error));
         let news = self.is_news(&decision, failure.as_deref());

@@ -15,7 +15,7 @@ use dyad_judge::{history, load, verdict};
 use dyad_lab::config::{PairStack, Stack, reserved};
 use dyad_lab::progress::{Progress as _, ToStderr};
 use dyad_lab::protocol::PowerAction;
-use dyad_lab::timeline::{Phase, Timeline};
+use dyad_lab::timeline::{Entry, Phase, Timeline};
 use dyad_lab::{ExecTarget, Lab, LabConfig, Lifetime, Supervision};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -30,13 +30,19 @@ use crate::output::{self, Format};
 const RECOVERY: Duration = Duration::from_mins(4);
 /// How long one command in a node may take.
 const COMMAND: Duration = Duration::from_mins(1);
+/// Where the copy is received that joins are compared with.
+const COPY_PORT: u16 = 9999;
 /// How many monitors are measured at once.
 const MONITORS: u32 = 40;
 
 /// The names of what is measured, in the order of the table.
 const FAULT_TO_WRITE: &str = "node lost -> first write (ms)";
-const PROOF_TO_WRITE: &str = "fencing done -> first write (ms)";
+const FENCED_TO_WRITE: &str = "fencing done -> first write (ms)";
+const PROOF_TO_WRITE: &str = "proof in hand -> first write (ms)";
 const VOTE: &str = "stand-in vote, start to end (ms)";
+const SLOWEST: &str = "node lost: slowest request of who stays (ms)";
+const JOIN: &str = "learner added -> barrier passed (ms)";
+const COPY: &str = "the same bytes copied by the same link (ms)";
 const REJOIN: &str = "power on -> both vote and are promoted (ms)";
 const STOP_GAP: &str = "planned stop: longest time without a write (ms)";
 const STOP_SLOWEST: &str = "planned stop: slowest write of who stays (ms)";
@@ -58,6 +64,7 @@ struct Measured {
 #[serde(rename_all = "camelCase")]
 struct Bench {
     token_ms: u32,
+    database_mb: u32,
     rounds: u32,
     processors: usize,
     kernel: String,
@@ -83,6 +90,8 @@ pub(super) fn run(arguments: &BenchArgs, format: Format) -> anyhow::Result<Exit>
     let own = std::env::current_exe().context("finding this program's own file")?;
     let mut config = LabConfig::named(&format!("bench-{}", std::process::id()));
     config.token_ms = arguments.token_ms;
+    // The data, its log, a snapshot on its way, a copy aside, and a new one.
+    config.etcd_disk_mib = config.etcd_disk_mib.max(arguments.database_mb * 6);
     config.stack = Stack::Pair(PairStack { package, tls: false, by_hand: false });
     let supervision =
         Supervision { command: vec![own.clone().into(), "lab".into(), "supervise".into()] };
@@ -92,6 +101,10 @@ pub(super) fn run(arguments: &BenchArgs, format: Format) -> anyhow::Result<Exit>
     let pair = Pair { lab, program: own, directory: &directory };
     let mut samples = Samples::new();
     let measured = (|| {
+        if arguments.database_mb > 0 {
+            progress.step(&format!("filling the database with {} MB", arguments.database_mb));
+            pair.fill(arguments.database_mb)?;
+        }
         for round in 0..arguments.rounds {
             progress.step(&format!("round {} of {}", round + 1, arguments.rounds));
             for (victim, leader) in [(0, 0), (1, 0), (1, 1), (0, 1)] {
@@ -101,6 +114,7 @@ pub(super) fn run(arguments: &BenchArgs, format: Format) -> anyhow::Result<Exit>
                 pair.planned_stop(leaver, leader, &mut samples)?;
             }
             pair.monitors(&mut samples)?;
+            pair.copy(&mut samples)?;
         }
         Ok::<(), anyhow::Error>(())
     })();
@@ -152,7 +166,7 @@ impl Pair<'_> {
     fn clients(&self) -> anyhow::Result<(Child, PathBuf)> {
         let path = self.directory.join(format!("{}.jsonl", now_ns()));
         let mut words: Vec<OsString> = vec![self.program.clone().into()];
-        words.extend(["lab", "load", "--clients", "8", "--rate", "300"].map(OsString::from));
+        words.extend(["lab", "load", "--clients", "32", "--rate", "300"].map(OsString::from));
         for position in 0..2 {
             let address = reserved::node_for_clients(position);
             let endpoint = format!("{}=http://{address}:2379", self.name(position));
@@ -168,6 +182,46 @@ impl Pair<'_> {
         };
         self.lab.wait_until("the clients to write", COMMAND, begun).map_err(failure)?;
         Ok((child, path))
+    }
+
+    /// Fills the database with keys of a thousand bytes.
+    fn fill(&self, mb: u32) -> anyhow::Result<()> {
+        let address = reserved::node_for_clients(0);
+        let mut words: Vec<OsString> = vec![self.program.clone().into()];
+        words.extend(["lab", "fill", "--endpoint"].map(OsString::from));
+        words.push(format!("http://{address}:2379").into());
+        words.extend(["--keys".into(), (u64::from(mb) * 1000).to_string().into()]);
+        let mut command = self.lab.exec_command(&ExecTarget::Client, &words).map_err(failure)?;
+        command.stdin(Stdio::null());
+        let status = command.status().context("filling the database")?;
+        anyhow::ensure!(status.success(), "filling the database failed");
+        Ok(())
+    }
+
+    /// What a plain copy of the database to the other node takes, down to its disk: no join can be faster.
+    fn copy(&self, samples: &mut Samples) -> anyhow::Result<()> {
+        let to = self.lab.config().nodes[1].link1;
+        let receive = format!(
+            "use IO::Socket::INET; use IO::Handle; $l = IO::Socket::INET->new(LocalAddr => '{to}', \
+             LocalPort => {COPY_PORT}, Listen => 1, ReuseAddr => 1) or die; $s = $l->accept; \
+             open($f, '>', '/var/lib/etcd/copy'); print $f $b while sysread($s, $b, 1 << 20); \
+             $f->flush; $f->sync; unlink('/var/lib/etcd/copy')"
+        );
+        let send = format!(
+            "use IO::Socket::INET; for (1 .. 100) {{ last if $s = IO::Socket::INET->new(PeerAddr => \
+             '{to}', PeerPort => {COPY_PORT}); select(undef, undef, undef, 0.05) }} open($f, '<', \
+             '/var/lib/etcd/member/snap/db'); syswrite($s, $b) while sysread($f, $b, 1 << 20)"
+        );
+        let words: Vec<OsString> = ["perl", "-e", &receive].map(OsString::from).to_vec();
+        let target = ExecTarget::Node(self.name(1).to_owned());
+        let mut command = self.lab.exec_command(&target, &words).map_err(failure)?;
+        let start = now_ns();
+        let mut receiver = command.stdin(Stdio::null()).spawn().context("starting the receiver")?;
+        self.run(self.name(0), &["perl", "-e", &send])?;
+        anyhow::ensure!(receiver.wait()?.success(), "the receiver of the copy failed");
+        let ms = Duration::from_nanos(now_ns() - start).as_secs_f64() * 1e3;
+        samples.entry(COPY).or_default().push(ms);
+        Ok(())
     }
 
     /// Ends the clients; what they saw must be good, or no number counts.
@@ -210,8 +264,20 @@ impl Pair<'_> {
             + Duration::from_nanos(cut_ns - fault_ns).as_secs_f64() * 1e3;
         let mut add = |what, value: Option<f64>| samples.entry(what).or_default().extend(value);
         add(FAULT_TO_WRITE, Some(first));
-        add(PROOF_TO_WRITE, timeline.first(Phase::FencingDone).map(|step| first - step.ms));
+        add(FENCED_TO_WRITE, timeline.first(Phase::FencingDone).map(|step| first - step.ms));
+        let steps = || timeline.entries.iter();
+        let proven =
+            |step: &&Entry| step.phase == Phase::TakeOver && step.text.starts_with("proven: ");
+        add(PROOF_TO_WRITE, steps().find(proven).map(|step| first - step.ms));
         add(VOTE, vote_ms(&timeline));
+        let slowest = report.slowest_by_endpoint.get(&survivor);
+        add(SLOWEST, slowest.map(|slowest| slowest.waited_ms));
+        let decided = |step: &&Entry, action: &str| {
+            step.phase == Phase::Decision && step.text.contains(action)
+        };
+        let added = steps().find(|step| decided(step, "addPeerAsLearner"));
+        let barrier = steps().rev().find(|step| decided(step, "barrier"));
+        add(JOIN, added.zip(barrier).map(|(added, barrier)| barrier.ms - added.ms));
         let on = timeline.first(Phase::PowerOn).map(|step| step.ms);
         let last = timeline.entries.iter().rev().find(|step| step.phase == Phase::Started);
         add(REJOIN, on.zip(last).map(|(on, last)| last.ms - on));
@@ -234,7 +300,7 @@ impl Pair<'_> {
         self.run(leaver, &["systemctl", "start", "pacemaker"])?;
         let gap = report.longest_gap_by_endpoint.get(stays).map(|gap| gap.length_ms);
         samples.entry(STOP_GAP).or_default().extend(gap);
-        let slowest = report.slowest.filter(|slowest| slowest.endpoint == stays);
+        let slowest = report.slowest_by_endpoint.get(stays);
         samples.entry(STOP_SLOWEST).or_default().extend(slowest.map(|slowest| slowest.waited_ms));
         self.wait_whole()
     }
@@ -272,7 +338,19 @@ fn vote_ms(timeline: &Timeline) -> Option<f64> {
 }
 
 fn bench(arguments: &BenchArgs, config: &LabConfig, mut samples: Samples) -> Bench {
-    let order = [FAULT_TO_WRITE, PROOF_TO_WRITE, VOTE, REJOIN, STOP_GAP, STOP_SLOWEST, MONITOR];
+    let order = [
+        FAULT_TO_WRITE,
+        FENCED_TO_WRITE,
+        PROOF_TO_WRITE,
+        VOTE,
+        SLOWEST,
+        REJOIN,
+        JOIN,
+        COPY,
+        STOP_GAP,
+        STOP_SLOWEST,
+        MONITOR,
+    ];
     let measured = order
         .into_iter()
         .filter_map(|what| {
@@ -286,6 +364,7 @@ fn bench(arguments: &BenchArgs, config: &LabConfig, mut samples: Samples) -> Ben
     let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     Bench {
         token_ms: config.token_ms,
+        database_mb: arguments.database_mb,
         rounds: arguments.rounds,
         processors: std::thread::available_parallelism().map_or(0, usize::from),
         kernel: kernel.trim().to_owned(),
@@ -302,8 +381,9 @@ fn print(bench: &Bench, format: Format) -> anyhow::Result<Exit> {
     }
     let build = if bench.optimised { "optimised" } else { "DEBUG BUILD" };
     let mut text = format!(
-        "token {} ms, {} processors, Linux {}, Debian {}, {build}\n\n{:<48} {:>4} {:>8} {:>8} {:>8}\n",
+        "token {} ms, database {} MB, {} processors, Linux {}, Debian {}, {build}\n\n{:<48} {:>4} {:>8} {:>8} {:>8}\n",
         bench.token_ms,
+        bench.database_mb,
         bench.processors,
         bench.kernel,
         bench.release,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::thread;
 
 use anyhow::Context as _;
-use dyad_judge::cli::{JudgeArgs, LoadArgs};
+use dyad_judge::cli::{FillArgs, JudgeArgs, LoadArgs};
 use dyad_judge::history::{self, History, HistoryError};
 use dyad_judge::load::{self, LoadError, Report, Stop};
 use dyad_judge::verdict::{self, Answer, Verdict};
@@ -13,6 +13,13 @@ use serde::Serialize;
 
 use crate::exit::{Exit, Failure};
 use crate::output::{self, Format};
+
+/// Fills an etcd.
+pub(super) fn fill(args: &FillArgs) -> anyhow::Result<Exit> {
+    load::fill(&args.endpoint, &args.prefix, args.keys, args.value_bytes)
+        .with_context(|| format!("filling {}", args.endpoint))?;
+    Ok(Exit::Ok)
+}
 
 /// Judges histories. Good is yes, bad is no, undecided is a failure to answer.
 pub(super) fn judge(args: &JudgeArgs, format: Format) -> anyhow::Result<Exit> {

@@ -31,6 +31,7 @@ pub fn run(arguments: LabArgs, format: Format) -> anyhow::Result<Exit> {
             Ok(Exit::Ok)
         }
         LabCommand::Load(load) => clients::load(&load, format),
+        LabCommand::Fill(fill) => clients::fill(&fill),
         LabCommand::Bench(arguments) => bench::run(&arguments, format),
         LabCommand::Judge(judge) => clients::judge(&judge, format),
         LabCommand::Status => {

@@ -5,6 +5,7 @@
 //! executed) or *unknown*, and nothing stops the run but its own limit, a full disk, or being told to.
 
 mod client;
+mod fill;
 mod final_state;
 mod report;
 mod stop;
@@ -20,6 +21,7 @@ use std::time::{Duration, Instant};
 
 use etcd_peer::Tls;
 
+pub use fill::fill;
 pub use report::{Counts, FirstWrite, Gap, Latency, Report, Slowest, report};
 pub use stop::Stop;
 

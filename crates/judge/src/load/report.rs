@@ -28,6 +28,8 @@ pub struct Report {
     pub first_write_after: BTreeMap<String, FirstWrite>,
     /// The request whose client waited longest, answered or not.
     pub slowest: Option<Slowest>,
+    /// The same through each node.
+    pub slowest_by_endpoint: BTreeMap<String, Slowest>,
     /// How long answered reads took.
     pub read_latency: Option<Latency>,
     /// How long acknowledged writes took.
@@ -132,6 +134,8 @@ pub fn report(history: &History, since_ns: Option<u64>) -> Report {
         let (complete, id) = *acknowledged(&operations[later..], Some(endpoint)).first()?;
         Some((endpoint.to_string(), FirstWrite { id, after_ms: ms(complete - since) }))
     };
+    let slowest_through =
+        |endpoint: &&str| Some((endpoint.to_string(), slowest(operations, Some(endpoint))?));
     Report {
         duration_ms: ms(end - start),
         by_action,
@@ -139,7 +143,8 @@ pub fn report(history: &History, since_ns: Option<u64>) -> Report {
         longest_gap: longest_gap(&acknowledged(operations, None), start, end),
         longest_gap_by_endpoint: endpoints.iter().filter_map(gap_through).collect(),
         first_write_after: endpoints.iter().filter_map(first_through).collect(),
-        slowest: slowest(operations),
+        slowest: slowest(operations, None),
+        slowest_by_endpoint: endpoints.iter().filter_map(slowest_through).collect(),
         read_latency: latency(operations, false),
         write_latency: latency(operations, true),
     }
@@ -183,9 +188,12 @@ fn longest_gap(acknowledged: &[(u64, u64)], start: u64, end: u64) -> Option<Gap>
     Some(Gap { length_ms: ms(to_ns - from_ns), from_ns, to_ns })
 }
 
-fn slowest(operations: &[Operation]) -> Option<Slowest> {
+fn slowest(operations: &[Operation], endpoint: Option<&str>) -> Option<Slowest> {
     let waited = |operation: &Operation| Some(ended(operation)? - operation.invoke_ns);
-    let operation = operations.iter().max_by_key(|operation| waited(operation))?;
+    let operation = operations
+        .iter()
+        .filter(|operation| endpoint.is_none_or(|endpoint| &*operation.endpoint == endpoint))
+        .max_by_key(|operation| waited(operation))?;
     Some(Slowest {
         id: operation.id,
         action: operation.action.name(),
