@@ -3051,7 +3051,7 @@ _dyad() {
             return 0
             ;;
         dyad__subcmd__lab__subcmd__up)
-            opts="-o -h -V --release --node --ipv6 --token-ms --tls --package --by-hand --minimal --fence-delay --fence-agent --no-etcd --name --output --help --version"
+            opts="-o -h -V --release --node --ipv6 --token-ms --tls --podman --package --by-hand --minimal --fence-delay --fence-agent --no-etcd --name --output --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -120,6 +120,7 @@ complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcomman
 json\t'One JSON document with `apiVersion` and `kind`'"
 complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from up" -l ipv6 -d 'Use IPv6 addresses on the cluster links'
 complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from up" -l tls -d 'Encrypt etcd\'s traffic, with certificates both ways'
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from up" -l podman -d 'Run etcd in a container, of an image made from the nodes\' own etcd'
 complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from up" -l by-hand -d 'Leave the nodes blank, each with its bundle in /root/bundles, for you to run `dyad setup --bundle`'
 complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from up" -l minimal -d 'Only fencing, one small service and a plain etcd, instead of a pair as Dyad makes it'
 complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from up" -l no-etcd -d 'Do not run etcd'

@@ -197,6 +197,9 @@ impl Default for Etcd {
     }
 }
 
+/// The container that etcd runs in, if it does.
+pub const CONTAINER: &str = "dyad-etcd";
+
 /// What runs etcd.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -208,6 +208,9 @@ pub struct UpArgs {
     /// Encrypt etcd's traffic, with certificates both ways
     #[arg(long, conflicts_with = "minimal")]
     pub tls: bool,
+    /// Run etcd in a container, of an image made from the nodes' own etcd
+    #[arg(long, conflicts_with = "minimal")]
+    pub podman: bool,
     /// Dyad's package, which is installed in the nodes [default: the one beside this program]
     #[arg(long, value_name = "DEB", conflicts_with = "minimal")]
     pub package: Option<PathBuf>,

@@ -61,6 +61,9 @@ pub struct PairStack {
     /// The nodes have their bundles at hand, and nothing is set up before somebody runs `dyad setup`.
     #[serde(default)]
     pub by_hand: bool,
+    /// Whether etcd runs in a container, of an image made from the node's own etcd.
+    #[serde(default)]
+    pub podman: bool,
 }
 
 /// A cluster link. A cut is always between the two nodes' ports of one link.

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::config::Release;
+use crate::config::{LabConfig, Release, Stack};
 use crate::error::{Error, Result};
 use crate::place::cache_directory;
 use crate::program::{self, QUICK};
@@ -34,6 +34,9 @@ const PACKAGES: &[&str] = &[
     "ca-certificates",
     "curl",
 ];
+
+/// What a node needs to run etcd in a container.
+const PODMAN_PACKAGES: [&str; 2] = ["podman", "crun"];
 
 /// Units that would only cost time or CPU in a node. etcd is switched on per lab.
 const MASKED: &[&str] = &[
@@ -64,14 +67,18 @@ pub struct Recipe {
 }
 
 impl Recipe {
-    /// The recipe of a release.
-    pub fn of(release: Release) -> Self {
+    /// The recipe of a lab's nodes.
+    pub fn of(config: &LabConfig) -> Self {
+        let release = config.release;
         let mut packages = PACKAGES.to_vec();
         // Debian 13 has a package per fence agent.
         packages.push(match release {
             Release::Trixie => "fence-agents-redfish",
             Release::Bookworm => "fence-agents",
         });
+        if matches!(&config.stack, Stack::Pair(stack) if stack.podman) {
+            packages.extend(PODMAN_PACKAGES);
+        }
         Self { release, packages }
     }
 
@@ -287,9 +294,10 @@ mod tests {
     /// The two releases never share an image, and a recipe keeps its image from run to run.
     #[test]
     fn an_image_is_named_for_its_recipe() {
-        let trixie = Recipe::of(Release::Trixie);
-        assert_eq!(trixie.path(), Recipe::of(Release::Trixie).path());
-        assert_ne!(trixie.path(), Recipe::of(Release::Bookworm).path());
+        let of = |release| Recipe::of(&LabConfig { release, ..LabConfig::named("a") });
+        let trixie = of(Release::Trixie);
+        assert_eq!(trixie.path(), of(Release::Trixie).path());
+        assert_ne!(trixie.path(), of(Release::Bookworm).path());
         let mut changed = trixie.clone();
         changed.packages.push("strace");
         assert_ne!(trixie.path(), changed.path());

@@ -90,7 +90,7 @@ impl Lab {
         check_machine()?;
         let place = Place::of(&config.name);
         check_place(&place)?;
-        let recipe = Recipe::of(config.release);
+        let recipe = Recipe::of(config);
         if recipe.path().is_dir() {
             progress.step(&format!("image: Debian {}, from the cache", config.release.name()));
         }

@@ -25,6 +25,31 @@ pub const BUNDLES_BY_HAND: &str = "/root/bundles";
 /// Services that stand for the container runtime and kubelet: they do nothing but run.
 pub const UNITS_BEFORE: [&str; 2] = ["crio.service", "kubelet.service"];
 
+/// The image of the container that etcd runs in, if it does.
+const CONTAINER_IMAGE: &str = "localhost/etcd:lab";
+/// A node's root is an overlay already, on which podman's usual storage does not work.
+const CONTAINER_STORAGE: &str = "[storage]\ndriver = \"vfs\"\nrunroot = \"/run/containers/storage\"\n\
+                                 graphroot = \"/var/lib/containers/storage\"\n";
+/// A node is a container itself, in which the kernel refuses new key rings.
+const CONTAINER_SETTINGS: &str = "[containers]\nkeyring = false\n";
+/// Makes that image at the first boot, of the node's own etcd and what it is linked with: nothing comes from
+/// elsewhere.
+const CONTAINER_UNIT: &str = r#"[Unit]
+Description=The container image of etcd
+Before=dyad-setup.service
+ConditionPathExists=!/var/lib/containers/made
+
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+ExecStart=/bin/sh -ec 'libraries=$(ldd /usr/bin/etcd | grep -o "/[^ ]*" || true); \
+    tar --create --dereference --directory=/ usr/bin/etcd $libraries | \
+    podman import --change "ENV PATH=/usr/bin" - @IMAGE@; touch /var/lib/containers/made'
+
+[Install]
+WantedBy=multi-user.target
+"#;
+
 /// What the pair's site would write.
 pub fn pair_yaml(config: &LabConfig, stack: &PairStack, pins: &[String; 2]) -> String {
     let mut text = format!("apiVersion: dyad/v1\nkind: Pair\nname: {}\nnodes:\n", config.name);
@@ -40,10 +65,15 @@ pub fn pair_yaml(config: &LabConfig, stack: &PairStack, pins: &[String; 2]) -> S
         );
     }
     let tls = if stack.tls { "generate" } else { "off" };
+    let runner = if stack.podman {
+        format!("  runner: podman\n  image: {CONTAINER_IMAGE}\n")
+    } else {
+        String::new()
+    };
     let units = UNITS_BEFORE.join(", ");
     let _ = write!(
         text,
-        "detection:\n  tokenMs: {}\nfencing:\n  bmcOffMs: 1000\n  bmcTimeoutMs: 10000\netcd:\n  tls:\n    \
+        "detection:\n  tokenMs: {}\nfencing:\n  bmcOffMs: 1000\n  bmcTimeoutMs: 10000\netcd:\n{runner}  tls:\n    \
          source: {tls}\nunitsBefore: [{units}]\n",
         config.token_ms,
     );
@@ -80,6 +110,15 @@ pub(crate) fn install(stack: &PairStack, bundle: &Bundle, root: &Path) -> Result
     dyad_setup::output::write(&[bundle], Form::Directory, &place)
         .map_err(|error| Error::Config(crate::error::chain(&error)))?;
     let units = root.join("etc/systemd/system");
+    if stack.podman {
+        image::write(&root.join("etc/containers/storage.conf"), CONTAINER_STORAGE, 0o644)?;
+        image::write(&root.join("etc/containers/containers.conf"), CONTAINER_SETTINGS, 0o644)?;
+        let unit = CONTAINER_UNIT.replace("@IMAGE@", CONTAINER_IMAGE);
+        image::write(&units.join("lab-container.service"), &unit, 0o644)?;
+        let wanted = units.join("multi-user.target.wants/lab-container.service");
+        std::os::unix::fs::symlink("../lab-container.service", &wanted)
+            .map_err(Error::io("linking", &wanted))?;
+    }
     for unit in UNITS_BEFORE {
         let text = format!(
             "[Unit]\nDescription=A stand-in for {unit}\n\n[Service]\nExecStart=/usr/bin/sleep infinity\n"

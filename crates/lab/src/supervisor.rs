@@ -93,7 +93,7 @@ impl Supervisor {
         let events = Arc::new(EventLog::open(&place.events())?);
         let network = Arc::new(Network::build(&config, &place)?);
         make_key(&place)?;
-        let image = Recipe::of(config.release).path();
+        let image = Recipe::of(&config).path();
         let certificates = crate::bmc::certificates()?;
         let pins = certificates.each_ref().map(|each| each.fingerprint().to_string());
         let bundles = match &config.stack {

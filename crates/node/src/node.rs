@@ -4,7 +4,7 @@ use std::fs::{File, OpenOptions};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use dyad_cluster::pair::{Node as PairNode, Pair, Runner as RunnerKind};
+use dyad_cluster::pair::{CONTAINER, Node as PairNode, Pair, Runner as RunnerKind};
 use dyad_core::decision::{Action, Decision};
 use dyad_core::facts::{Facts, Request, Role};
 use dyad_core::ids::{BootId, NodeName};
@@ -112,7 +112,7 @@ impl Node {
         let beside = BesideData::new(&pair.etcd.data_dir);
         Ok(Self {
             memory: Memory::new(&place, beside, boot.clone()),
-            runner: runner(&pair, &place),
+            runner: runner(&pair),
             journal: Journal::new(&place.log),
             client,
             own,
@@ -287,25 +287,11 @@ fn same(last: &Statement, next: &Statement) -> bool {
     *last == next
 }
 
-fn runner(pair: &Pair, place: &Place) -> Box<dyn Runner> {
+fn runner(pair: &Pair) -> Box<dyn Runner> {
+    let service = Systemd::new(ETCD_UNIT, ETCD_SLICE);
     match &pair.etcd.runner {
-        RunnerKind::Systemd => Box::new(Systemd::new(ETCD_UNIT, ETCD_SLICE)),
-        RunnerKind::Podman { image } => {
-            let mut volumes = vec![pair.etcd.data_dir.clone()];
-            if let Some(tls) = &pair.etcd.tls {
-                let files = [&tls.peer, &tls.client];
-                let all = files.iter().flat_map(|f| [&f.ca_file, &f.cert_file, &f.key_file]);
-                volumes.extend(all.filter_map(|file| file.parent()).map(PathBuf::from));
-            }
-            volumes.sort();
-            volumes.dedup();
-            Box::new(Podman {
-                name: "dyad-etcd".to_owned(),
-                image: image.clone(),
-                environment: place.etcd_environment(),
-                volumes,
-            })
-        }
+        RunnerKind::Systemd => Box::new(service),
+        RunnerKind::Podman { .. } => Box::new(Podman::new(service, CONTAINER)),
     }
 }
 

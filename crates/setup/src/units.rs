@@ -1,5 +1,7 @@
 //! The systemd units of a node.
 
+use std::path::Path;
+
 use dyad_cluster::pair::{Pair, Runner};
 
 /// The unit that makes the node one of a pair.
@@ -56,6 +58,23 @@ ProtectSystem=full
 StandardOutput=journal
 StandardError=journal
 SyslogIdentifier=etcd
+";
+
+/// The same service with etcd in a container, as OpenShift runs it: what Pacemaker, systemd and the kernel see
+/// of it is the same (its control group is the service's), and it ends in the same order. The image must be on
+/// the node: a take-over waits for no registry.
+const ETCD_IN_PODMAN: &str = "\
+# Part of Dyad.
+[Service]
+ExecStartPre=-/usr/bin/podman rm --force --ignore --time 10 @NAME@
+ExecStart=
+ExecStart=/usr/bin/podman run --name @NAME@ --replace --rm --pull=never --cgroups=disabled --network=host \\
+    --security-opt=label=disable --log-driver=passthrough --env-file=/run/dyad/etcd.env @VOLUMES@ \\
+    @IMAGE@ etcd $DYAD_ETCD_ARGS
+ExecStop=/usr/bin/podman stop --ignore --time 20 @NAME@
+ExecStopPost=-/usr/bin/podman rm --force --ignore --time 10 @NAME@
+NoNewPrivileges=no
+ProtectSystem=no
 ";
 
 /// Corosync must not start before the addresses of its links are final: it would bind to the wrong one, and
@@ -134,12 +153,30 @@ pub(crate) fn all(pair: &Pair) -> Vec<(&'static str, String)> {
         (LONE_BOOT_UNIT, LONE_BOOT.to_owned()),
         ("dyad-follow.service", FOLLOW.to_owned()),
     ];
-    // A container is run by podman itself; the agent starts and stops it.
-    if pair.etcd.runner == Runner::Systemd {
-        units.push(("dyad.slice", SLICE.to_owned()));
-        units.push(("dyad-etcd.service", ETCD.to_owned()));
+    units.push(("dyad.slice", SLICE.to_owned()));
+    units.push(("dyad-etcd.service", ETCD.to_owned()));
+    if let Runner::Podman { image } = &pair.etcd.runner {
+        units.push(("dyad-etcd.service.d/10-podman.conf", in_podman(pair, image)));
     }
     units
+}
+
+fn in_podman(pair: &Pair, image: &str) -> String {
+    let mut shared = vec![pair.etcd.data_dir.as_path()];
+    if let Some(tls) = &pair.etcd.tls {
+        let files = [&tls.peer, &tls.client].into_iter();
+        let files = files.flat_map(|set| [&set.ca_file, &set.cert_file, &set.key_file]);
+        shared.extend(files.filter_map(|file| file.parent()));
+    }
+    shared.sort_unstable();
+    shared.dedup();
+    // What is seen of the host's files is at the same places.
+    let volume = |path: &Path| format!("--volume={0}:{0}", path.display());
+    let volumes: Vec<_> = shared.into_iter().map(volume).collect();
+    ETCD_IN_PODMAN
+        .replace("@NAME@", dyad_cluster::pair::CONTAINER)
+        .replace("@VOLUMES@", &volumes.join(" "))
+        .replace("@IMAGE@", image)
 }
 
 /// The set-up unit by itself.

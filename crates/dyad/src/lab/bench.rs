@@ -92,7 +92,7 @@ pub(super) fn run(arguments: &BenchArgs, format: Format) -> anyhow::Result<Exit>
     config.token_ms = arguments.token_ms;
     // The data, its log, a snapshot on its way, a copy aside, and a new one.
     config.etcd_disk_mib = config.etcd_disk_mib.max(arguments.database_mb * 6);
-    config.stack = Stack::Pair(PairStack { package, tls: false, by_hand: false });
+    config.stack = Stack::Pair(PairStack { package, tls: false, by_hand: false, podman: false });
     let supervision =
         Supervision { command: vec![own.clone().into(), "lab".into(), "supervise".into()] };
     let lab = Lab::up(&config, &supervision, Lifetime::OfCaller, &progress).map_err(failure)?;

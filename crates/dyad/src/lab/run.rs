@@ -103,6 +103,7 @@ fn config(name: &str, up: UpArgs) -> anyhow::Result<LabConfig> {
             package: package(up.package)?,
             tls: up.tls,
             by_hand: up.by_hand,
+            podman: up.podman,
         });
     }
     Ok(config)

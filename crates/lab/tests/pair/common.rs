@@ -48,7 +48,8 @@ pub(crate) fn package() -> std::path::PathBuf {
 /// A pair as most scenarios want it.
 pub(crate) fn config() -> LabConfig {
     let mut config = LabConfig::named(&format!("pair-{}", std::process::id()));
-    config.stack = Stack::Pair(PairStack { package: package(), tls: false, by_hand: false });
+    config.stack =
+        Stack::Pair(PairStack { package: package(), tls: false, by_hand: false, podman: false });
     config
 }
 

@@ -48,13 +48,24 @@ fn ipv6() {
     leader_dies_and_returns(&config().ipv6());
 }
 
+/// etcd in a podman container, of an image made from the node's own etcd: the same story.
+#[test]
+#[ignore = "needs root: make lab-test"]
+fn podman() {
+    let mut config = config();
+    let package = package();
+    config.stack = Stack::Pair(PairStack { package, tls: false, by_hand: false, podman: true });
+    leader_dies_and_returns(&config);
+}
+
 /// Certificates both ways, between the members and towards clients: the take-over and the join work alike. The
 /// lab's clients are on a network that the certificates do not name, so that a node's own client writes here.
 #[test]
 #[ignore = "needs root: make lab-test"]
 fn mutual_tls() {
     let mut config = config();
-    config.stack = Stack::Pair(PairStack { package: package(), tls: true, by_hand: false });
+    config.stack =
+        Stack::Pair(PairStack { package: package(), tls: true, by_hand: false, podman: false });
     let pair = Pair::of(&config);
     pair.lead("node-b");
     for number in 0..20 {

@@ -30,7 +30,7 @@ fn package() -> PathBuf {
 /// Two nodes with the package; each is set up at its boot, or by hand.
 pub(crate) fn config(name: &str, tls: bool, by_hand: bool) -> LabConfig {
     let mut config = LabConfig::named(&format!("setup-{name}-{}", std::process::id()));
-    config.stack = Stack::Pair(PairStack { package: package(), tls, by_hand });
+    config.stack = Stack::Pair(PairStack { package: package(), tls, by_hand, podman: false });
     config
 }
 
