@@ -70,11 +70,18 @@ pub fn pair_yaml(config: &LabConfig, stack: &PairStack, pins: &[String; 2]) -> S
     } else {
         String::new()
     };
+    // The lab's clients are on a network of their own.
+    let clients = [0, 1].map(|position| format!("\"{}\"", reserved::node_for_clients(position)));
+    let names = if stack.tls {
+        format!("\n    serverNames: [{}]", clients.join(", "))
+    } else {
+        String::new()
+    };
     let units = UNITS_BEFORE.join(", ");
     let _ = write!(
         text,
         "detection:\n  tokenMs: {}\nfencing:\n  bmcOffMs: 1000\n  bmcTimeoutMs: 10000\netcd:\n{runner}  tls:\n    \
-         source: {tls}\nunitsBefore: [{units}]\n",
+         source: {tls}{names}\nunitsBefore: [{units}]\n",
         config.token_ms,
     );
     text

@@ -269,11 +269,14 @@ pub struct EtcdTls {
     pub peer: Option<CertificateFiles>,
     /// For clients, for `source: files`.
     pub client: Option<CertificateFiles>,
+    /// More names and addresses by which clients know the nodes, for `source: generate`: a load balancer, an
+    /// address outside of the links. The nodes' own and the virtual address need not be listed.
+    pub server_names: Vec<String>,
 }
 
 impl Default for EtcdTls {
     fn default() -> Self {
-        Self { source: TlsSource::Generate, peer: None, client: None }
+        Self { source: TlsSource::Generate, peer: None, client: None, server_names: Vec::new() }
     }
 }
 

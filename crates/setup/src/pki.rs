@@ -91,8 +91,9 @@ impl<'a> Authority<'a> {
         pair: &Pair,
         node: &Node,
         purpose: Purpose,
+        server_names: &[String],
     ) -> Result<Issued, Error> {
-        let names = names(pair, node, purpose);
+        let names = names(pair, node, purpose, server_names);
         let subject = format!("{} of {}", purpose.name(), node.name);
         let file = format!("{}-{}.json", purpose.name(), node.name);
         let kept = self.secrets.read(&file)?;
@@ -173,7 +174,7 @@ impl Purpose {
 
 /// Every name that the other side may know the node by. etcd checks a member's certificate against the
 /// address it connects from, so the addresses of all links belong into it.
-fn names(pair: &Pair, node: &Node, purpose: Purpose) -> Vec<String> {
+fn names(pair: &Pair, node: &Node, purpose: Purpose, server_names: &[String]) -> Vec<String> {
     let mut names = BTreeSet::from([node.name.to_string()]);
     names.extend(node.name.0.split('.').next().map(str::to_owned));
     if purpose != Purpose::Client {
@@ -181,6 +182,7 @@ fn names(pair: &Pair, node: &Node, purpose: Purpose) -> Vec<String> {
         names.extend(["127.0.0.1", "::1", "localhost"].map(str::to_owned));
     }
     if purpose == Purpose::Server {
+        names.extend(server_names.iter().cloned());
         names.extend(pair.virtual_ip.iter().map(|virtual_ip| virtual_ip.address.to_string()));
     }
     names.into_iter().collect()

@@ -38,7 +38,8 @@ pub fn render(
         add_cluster(&mut bundle, pair, &authkey);
         add_bmcs(&mut bundle, file, base)?;
         if let Some(authority) = &authority {
-            add_certificates(&mut bundle, pair, position, authority)?;
+            let more = &file.etcd.tls.server_names;
+            add_certificates(&mut bundle, pair, position, authority, more)?;
         }
         add_units(&mut bundle, pair);
         bundles.push(bundle);
@@ -99,6 +100,7 @@ fn add_certificates(
     pair: &Pair,
     position: usize,
     authority: &Authority<'_>,
+    server_names: &[String],
 ) -> Result<(), Error> {
     bundle.public(places::CA, authority.certificate.clone());
     for (purpose, certificate, key) in [
@@ -106,7 +108,7 @@ fn add_certificates(
         (Purpose::Server, places::SERVER_CERT, places::SERVER_KEY),
         (Purpose::Client, places::CLIENT_CERT, places::CLIENT_KEY),
     ] {
-        let issued = authority.issue(pair, &pair.nodes[position], purpose)?;
+        let issued = authority.issue(pair, &pair.nodes[position], purpose, server_names)?;
         bundle.public(certificate, issued.certificate);
         bundle.secret(key, issued.key);
     }

@@ -124,6 +124,24 @@ fn certificates_follow_the_addresses() {
     );
 }
 
+/// More names change what clients see, on both nodes, and nothing between the members.
+#[test]
+fn more_names_are_in_the_server_certificates() {
+    let mut site = Site::new("usual");
+    let take = |bundles: &[Bundle; 2], path: &str| -> Vec<String> {
+        bundles.iter().map(|bundle| format!("{:?}", bundle.items[Path::new(path)])).collect()
+    };
+    let before = site.render().unwrap();
+    site.file.etcd.tls.server_names = vec!["etcd.example.com".into(), "192.0.2.7".into()];
+    let after = site.render().unwrap();
+    let (old, new) =
+        (take(&before, "/etc/dyad/pki/server.pem"), take(&after, "/etc/dyad/pki/server.pem"));
+    assert!(old[0] != new[0] && old[1] != new[1]);
+    for path in ["/etc/dyad/pki/peer.pem", "/etc/dyad/pki/client.pem", "/etc/dyad/pki/ca.pem"] {
+        assert_eq!(take(&before, path), take(&after, path), "{path}");
+    }
+}
+
 /// Two renderings at the same time agree on what is made once.
 #[test]
 fn renderings_at_the_same_time_agree() {

@@ -1,6 +1,10 @@
 //! The usual way: both nodes boot with their bundles, at the same time.
 
+use std::ffi::OsString;
+
+use dyad_lab::ExecTarget;
 use dyad_lab::cluster::BMC_PASSWORD;
+use dyad_lab::config::reserved;
 
 use crate::common::{COMMAND, Nodes, config};
 
@@ -23,8 +27,27 @@ fn blank_nodes_become_a_pair() {
         assert_eq!(before, nodes.shell(node, HASHES), "{node} changed");
         assert!(nodes.shell(node, "dyad setup --once 2>&1").contains("already"));
     }
+    clients_know_the_names(&nodes);
     changed_bundles_are_refused(&nodes);
     no_secret_is_seen(&nodes);
+}
+
+/// `serverNames`: clients on a network that the nodes' own addresses are not in are served with a certificate
+/// that names the address they connect to.
+fn clients_know_the_names(nodes: &Nodes) {
+    let [first, _] = nodes.names();
+    let pki = nodes.place().node(first).join("upper/etc/dyad/pki");
+    for position in [0, 1] {
+        let address = reserved::node_for_clients(position);
+        let url = format!("https://{address}:2379/health");
+        let files = [("--cacert", "ca.pem"), ("--cert", "client.pem"), ("--key", "client.key")];
+        let mut words: Vec<OsString> = ["curl", "-sS", "-m", "5"].map(OsString::from).to_vec();
+        words.extend(files.iter().flat_map(|(key, name)| [(*key).into(), pki.join(name).into()]));
+        words.push(url.into());
+        let mut command = nodes.exec_command(&ExecTarget::Client, &words).unwrap();
+        let answer = dyad_program::run(&mut command, "", COMMAND).unwrap();
+        assert!(answer.stdout.contains("true"), "{address}: {answer:?}");
+    }
 }
 
 /// A pair that runs is not changed by a set-up: the two nodes would have different time-outs.
@@ -82,7 +105,7 @@ fn no_secret_is_seen(nodes: &Nodes) {
 
 fn search(nodes: &Nodes, node: &str, script: &str, secret: &str) -> String {
     let words = ["sh", "-c", script].map(Into::into);
-    let target = dyad_lab::ExecTarget::Node(node.into());
+    let target = ExecTarget::Node(node.into());
     let mut command = nodes.exec_command(&target, &words).unwrap();
     dyad_program::run(&mut command, &format!("{secret}\n"), COMMAND).unwrap().stdout
 }

@@ -140,11 +140,37 @@ fn tls(etcd: &Cursor<'_>) -> Vec<Problem> {
             (_, None) => {}
         }
     }
+    let names = tls.list("serverNames");
+    if let Some(name) = names.first().filter(|_| source_text != "generate") {
+        let message = format!("no certificates are made: the source is {source_text}");
+        let hint = "leave `serverNames` out: these names belong into your own certificates";
+        problems.push(name.error("unused-server-names", message).hint(hint));
+    }
+    problems.extend(names.iter().filter_map(server_name));
     if let Some(source) = source.filter(|_| source_text == "off") {
         let message = "whoever reaches etcd's ports can read and change all data";
         problems.push(source.warning("no-etcd-tls", message).hint("leave it out: `generate`"));
     }
     problems
+}
+
+/// An address, or a name that a certificate can carry.
+fn server_name(place: &Cursor<'_>) -> Option<Problem> {
+    let text = place.text()?;
+    let label = |label: &str| {
+        let fine = |c: char| c.is_ascii_alphanumeric() || c == '-';
+        (1..=63).contains(&label.len())
+            && label.chars().all(fine)
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+    };
+    let name = text.strip_prefix("*.").unwrap_or(text);
+    let is_name = name.len() <= 253 && name.split('.').all(label);
+    (!is_name && text.parse::<std::net::IpAddr>().is_err()).then(|| {
+        place
+            .error("bad-server-name", format!("`{text}` is neither an address nor a host name"))
+            .hint("without scheme and port: etcd.example.com, *.example.com, 10.0.0.1")
+    })
 }
 
 fn election(etcd: &Cursor<'_>) -> Option<Problem> {
