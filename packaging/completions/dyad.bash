@@ -16,6 +16,9 @@ _dyad() {
             ",$1")
                 cmd="dyad"
                 ;;
+            dyad,apply)
+                cmd="dyad__subcmd__apply"
+                ;;
             dyad,archive)
                 cmd="dyad__subcmd__archive"
                 ;;
@@ -76,6 +79,9 @@ _dyad() {
             dyad,status)
                 cmd="dyad__subcmd__status"
                 ;;
+            dyad,uninstall)
+                cmd="dyad__subcmd__uninstall"
+                ;;
             dyad__subcmd__archive,help)
                 cmd="dyad__subcmd__archive__subcmd__help"
                 ;;
@@ -123,6 +129,9 @@ _dyad() {
                 ;;
             dyad__subcmd__etcd__subcmd__help,take-over)
                 cmd="dyad__subcmd__etcd__subcmd__help__subcmd__take__subcmd__over"
+                ;;
+            dyad__subcmd__help,apply)
+                cmd="dyad__subcmd__help__subcmd__apply"
                 ;;
             dyad__subcmd__help,archive)
                 cmd="dyad__subcmd__help__subcmd__archive"
@@ -183,6 +192,9 @@ _dyad() {
                 ;;
             dyad__subcmd__help,status)
                 cmd="dyad__subcmd__help__subcmd__status"
+                ;;
+            dyad__subcmd__help,uninstall)
+                cmd="dyad__subcmd__help__subcmd__uninstall"
                 ;;
             dyad__subcmd__help__subcmd__archive,list)
                 cmd="dyad__subcmd__help__subcmd__archive__subcmd__list"
@@ -479,12 +491,42 @@ _dyad() {
 
     case "${cmd}" in
         dyad)
-            opts="-o -h -V --output --help --version init check render setup lab etcd status gate maintenance resolve archive drill rotate gather explain confirm decide exit-codes completions help"
+            opts="-o -h -V --output --help --version init check render setup lab etcd status gate maintenance resolve archive drill rotate gather apply uninstall explain confirm decide exit-codes completions help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --output)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        dyad__subcmd__apply)
+            opts="-o -h -V --bundle --dry-run --wait --output --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --bundle)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --wait)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --output)
                     COMPREPLY=($(compgen -W "text json" -- "${cur}"))
                     return 0
@@ -1107,8 +1149,22 @@ _dyad() {
             return 0
             ;;
         dyad__subcmd__help)
-            opts="init check render setup lab etcd status gate maintenance resolve archive drill rotate gather explain confirm decide exit-codes completions help"
+            opts="init check render setup lab etcd status gate maintenance resolve archive drill rotate gather apply uninstall explain confirm decide exit-codes completions help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        dyad__subcmd__help__subcmd__apply)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -1863,6 +1919,20 @@ _dyad() {
             return 0
             ;;
         dyad__subcmd__help__subcmd__status)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        dyad__subcmd__help__subcmd__uninstall)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -3438,6 +3508,32 @@ _dyad() {
             fi
             case "${prev}" in
                 --limit-ms)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --output)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        dyad__subcmd__uninstall)
+            opts="-o -h -V --yes-uninstall --although-nobody-serves --output --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --yes-uninstall)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -110,6 +110,19 @@ pub enum Command {
     /// when half of it is broken: a step that fails or hangs is noted. Includes the other node's bundle if it
     /// is reached by SSH.
     Gather(GatherArguments),
+    /// Change a running pair: apply a new description, on both nodes at once
+    ///
+    /// Run it on both nodes, each with its new bundle. Shows what differs from what is installed, and what
+    /// each difference takes. Detection, fencing, BMCs and credentials change at once and without a restart;
+    /// what cannot be changed on a running pair is refused. Nothing is installed before both nodes have the
+    /// same new description, so that they never run with different time-outs.
+    Apply(ApplyArguments),
+    /// Take this machine out of its pair
+    ///
+    /// Leaves in good order, so that the other node goes on, stops and disables what runs, and removes what
+    /// the set-up brought: configuration, credentials, certificates. The data stay, and so does the record
+    /// that this machine held them. Refused if nobody would serve any more, unless that is meant.
+    Uninstall(UninstallArguments),
     /// Show the last decisions of this node, each with its rule and reason
     Explain {
         /// How many
@@ -325,6 +338,31 @@ pub struct SetupArguments {
     /// Do nothing if this node was set up already, with the same description
     #[arg(long)]
     pub once: bool,
+}
+
+/// What `dyad uninstall` takes.
+#[derive(Debug, Args)]
+pub struct UninstallArguments {
+    /// Do not ask: this machine, named here, is to be no node any more
+    #[arg(long, value_name = "NAME")]
+    pub yes_uninstall: Option<String>,
+    /// The other node does not vote, and nobody is to serve any more
+    #[arg(long)]
+    pub although_nobody_serves: bool,
+}
+
+/// What `dyad apply` takes.
+#[derive(Debug, Args)]
+pub struct ApplyArguments {
+    /// The new bundle of this node, as `dyad render` wrote it
+    #[arg(long, value_name = "DIR")]
+    pub bundle: Option<PathBuf>,
+    /// Only show what differs
+    #[arg(long)]
+    pub dry_run: bool,
+    /// How long to wait for the other node
+    #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..=86400))]
+    pub wait: u64,
 }
 
 /// What `dyad render` takes.

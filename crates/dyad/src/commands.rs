@@ -1,5 +1,6 @@
 //! What each command does. A command gathers, asks, prints; what it asks lives in the libraries.
 
+mod apply;
 mod archive;
 pub mod check;
 mod confirm;
@@ -22,6 +23,7 @@ mod rotate;
 mod setup;
 pub mod status;
 mod this_node;
+mod uninstall;
 mod waiting;
 
 use serde::Serialize;
@@ -36,6 +38,8 @@ pub fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Init(arguments) => init::run(arguments, cli.output),
         Command::Check(arguments) => check::run(arguments, cli.output),
         Command::Render(arguments) => render::run(arguments, cli.output),
+        Command::Apply(arguments) => apply::run(arguments, cli.output),
+        Command::Uninstall(arguments) => uninstall::run(&arguments, cli.output),
         Command::Setup(arguments) => setup::run(arguments, cli.output),
         Command::Lab(arguments) => crate::lab::run(arguments, cli.output),
         Command::Etcd { command } => match command {

@@ -42,14 +42,24 @@ pub fn has_startup_fencing() -> Result<bool, Error> {
 /// Publishes this node's statement. When it returns, the local daemon has it and sends it to the peer in
 /// Corosync's total order, the same order in which nodes come and go.
 pub fn publish_statement(text: &str) -> Result<(), Error> {
-    let arguments = ["--private", "--name", STATEMENT, "--update", text];
-    output(&mut command("attrd_updater", arguments), "", LIMIT)?;
-    Ok(())
+    publish(STATEMENT, text)
 }
 
 /// What each node has published, as this node's daemon knows it.
 pub fn statements() -> Result<Vec<(NodeName, String)>, Error> {
-    let arguments = ["--query", "--all", "--name", STATEMENT, "--output-as=xml"];
+    published(STATEMENT)
+}
+
+/// Publishes a private attribute of this node. Pacemaker forgets it when the node leaves.
+pub fn publish(name: &str, text: &str) -> Result<(), Error> {
+    let arguments = ["--private", "--name", name, "--update", text];
+    output(&mut command("attrd_updater", arguments), "", LIMIT)?;
+    Ok(())
+}
+
+/// The values of a private attribute on both nodes.
+pub fn published(name: &str) -> Result<Vec<(NodeName, String)>, Error> {
+    let arguments = ["--query", "--all", "--name", name, "--output-as=xml"];
     let mut query = command("attrd_updater", arguments);
     // Pacemaker 2.1 takes the node from an agent's environment and then forgets that all were asked for.
     for variable in ["on_node", "on_node_uuid", "physical_host"] {
@@ -60,15 +70,15 @@ pub fn statements() -> Result<Vec<(NodeName, String)>, Error> {
     if !finished.success() && !finished.stdout.contains("<pacemaker-result") {
         return Ok(Vec::new());
     }
-    parse_attributes(&finished.stdout)
+    parse_attributes(&finished.stdout, name)
 }
 
-fn parse_attributes(xml: &str) -> Result<Vec<(NodeName, String)>, Error> {
+fn parse_attributes(xml: &str, name: &str) -> Result<Vec<(NodeName, String)>, Error> {
     let document = roxmltree::Document::parse(xml)?;
     let values = document
         .descendants()
         .filter(|element| element.has_tag_name("attribute"))
-        .filter(|element| element.attribute("name") == Some(STATEMENT))
+        .filter(|element| element.attribute("name") == Some(name))
         .filter_map(|element| Some((element.attribute("host")?, element.attribute("value")?)))
         .filter(|(_, value)| !value.is_empty())
         .map(|(host, value)| (NodeName::from(host), value.to_owned()))

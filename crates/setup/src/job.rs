@@ -4,11 +4,14 @@
 //! tell each other goes through the cluster that they build. Every step can be done again: one that finds its
 //! work done does nothing. So a job that was cut off is simply started anew.
 
+pub mod apply;
 mod bundle;
 mod cluster;
+mod difference;
 mod machine;
 mod pair;
 mod steps;
+pub mod uninstall;
 
 use std::fs::{File, OpenOptions};
 use std::path::PathBuf;
@@ -20,6 +23,7 @@ use nix::fcntl::{Flock, FlockArg};
 use crate::check::Here;
 use crate::state::{FailureKind, SetupFailure, SetupResult, SetupState, StepResult, StepState};
 pub(crate) use bundle::NODES;
+pub use difference::{Change, Effect};
 use steps::{Clock, Work};
 pub use steps::{STEPS, Step};
 

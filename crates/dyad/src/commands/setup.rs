@@ -2,6 +2,7 @@
 
 use dyad_node::Place;
 use dyad_setup::check::Here;
+use dyad_setup::job::apply::{self, ApplyOptions};
 use dyad_setup::job::{self, Options};
 use dyad_setup::state::{FailureKind, SetupFailure, SetupState};
 
@@ -13,6 +14,11 @@ use crate::output::{self, Format};
 pub(super) fn run(arguments: SetupArguments, format: Format) -> anyhow::Result<Exit> {
     let options = Options { bundle: arguments.bundle, once: arguments.once };
     let say = |text: &str| anstream::eprintln!("{text}");
+    // A change that was cut off by a reboot is brought to its end first.
+    if arguments.once && options.bundle.is_none() && apply::is_waiting(&Place::default()) {
+        let resume = ApplyOptions::default();
+        apply::run(&resume, &Here::this_machine(), &Place::default(), &say).map_err(told)?;
+    }
     let state = job::run(&options, &Here::this_machine(), &Place::default(), &say);
     match format {
         Format::Json => {
@@ -34,7 +40,7 @@ fn summary(state: &SetupState) -> String {
     format!("{}: ready, one of the pair {pair}\n", state.node)
 }
 
-fn told(failure: SetupFailure) -> Failure {
+pub(super) fn told(failure: SetupFailure) -> Failure {
     let exit = match failure.kind {
         FailureKind::Failed => Exit::Failed,
         FailureKind::NotFit => Exit::No,

@@ -22,9 +22,13 @@ pub(crate) struct Nodes {
     lab: Option<Lab>,
 }
 
+/// The programs on this machine.
+pub(crate) fn programs() -> PathBuf {
+    std::env::var_os("DYAD_PROGRAMS").expect("scripts/lab-test says where they are").into()
+}
+
 fn package() -> PathBuf {
-    let programs = std::env::var_os("DYAD_PROGRAMS").expect("scripts/lab-test says where they are");
-    PathBuf::from(programs).with_file_name("package").join("dyad.deb")
+    programs().with_file_name("package").join("dyad.deb")
 }
 
 /// Two nodes with the package; each is set up at its boot, or by hand.
@@ -55,6 +59,16 @@ impl Nodes {
         finished.stdout
     }
 
+    /// The same, with something to read.
+    #[track_caller]
+    pub(crate) fn shell_with(&self, node: &str, script: &str, input: &str) -> String {
+        let words = ["sh", "-ec", script].map(Into::into);
+        let mut command = self.exec_command(&ExecTarget::Node(node.into()), &words).unwrap();
+        let finished = dyad_program::run(&mut command, input, COMMAND).unwrap();
+        assert!(finished.success(), "{script} on {node}: {finished:?}");
+        finished.stdout
+    }
+
     /// Waits until a node takes commands: it may still be booting.
     pub(crate) fn wait_booted(&self, node: &str) {
         self.wait(&format!("the boot of {node}"), || {
@@ -76,7 +90,13 @@ impl Nodes {
 
     /// Begins the set-up of a node by hand.
     pub(crate) fn begin_setup(&self, node: &str) -> Child {
-        let words: Vec<_> = Self::words(node).into_iter().map(Into::into).collect();
+        let words = Self::words(node);
+        self.begin(node, &words.each_ref().map(String::as_str))
+    }
+
+    /// Begins a command in a node.
+    pub(crate) fn begin(&self, node: &str, words: &[&str]) -> Child {
+        let words: Vec<_> = words.iter().map(Into::into).collect();
         let target = ExecTarget::Node(node.into());
         let mut command = self.exec_command(&target, &words).unwrap();
         command.stdin(Stdio::null()).spawn().unwrap()

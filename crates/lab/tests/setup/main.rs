@@ -1,7 +1,9 @@
 //! From blank nodes to a pair, in the lab: the package, a bundle, `dyad setup`, and everything that can go wrong on
 //! the way. Real nodes, real BMC protocol, real power.
 
+mod changed;
 mod common;
 mod failures;
 mod interrupted;
+mod removed;
 mod together;

@@ -37,6 +37,9 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 pub(super) struct Source {
     /// The description.
     pub(super) pair: Pair,
+    /// The directory it was read from; none if it was unpacked at the root.
+    root: Option<PathBuf>,
+    cib: Vec<u8>,
     /// The files that are to be put in place; none if the bundle was unpacked at the root.
     files: BTreeMap<PathBuf, Vec<u8>>,
     fingerprint: u64,
@@ -47,13 +50,76 @@ impl Source {
     pub(super) fn fingerprint(&self) -> String {
         format!("{:016x}", self.fingerprint)
     }
+
+    /// Where it was read from.
+    pub(super) fn root(&self) -> Option<&Path> {
+        self.root.as_deref()
+    }
+
+    /// The rendered CIB.
+    pub(super) fn cib(&self) -> &[u8] {
+        &self.cib
+    }
+
+    /// A fingerprint of these contents together.
+    pub(super) fn hash_of(contents: &[&[u8]]) -> String {
+        format!("{:016x}", contents.iter().fold(HASH_START, |start, content| hash(start, content)))
+    }
+
+    /// Files that are not installed as the bundle has them; units of a package are the package's.
+    pub(super) fn changed_files(&self, here: &Here) -> Vec<PathBuf> {
+        let differs = |(path, content): &(&PathBuf, &Vec<u8>)| {
+            !is_packaged(here, path) && fs::read(here.path(path)).ok().as_ref() != Some(*content)
+        };
+        self.files.iter().filter(differs).map(|(path, _)| path.clone()).collect()
+    }
+
+    /// Puts the whole bundle into a directory that only root can read, whole or not at all.
+    pub(super) fn copy_to(&self, directory: &Path) -> Result<(), Trouble> {
+        let making = directory.with_extension("new");
+        for old in [&making, &directory.to_owned()] {
+            if old.exists() {
+                fs::remove_dir_all(old).map_err(io("remove", old))?;
+            }
+        }
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&making)
+            .map_err(io("create", &making))?;
+        let there = Here { host_name: String::new(), root: making.clone() };
+        for (path, content) in &self.files {
+            put(&there, path, content)?;
+        }
+        fs::rename(&making, directory).map_err(io("rename", &making))?;
+        if let Some(above) = directory.parent() {
+            dyad_node::record::sync_directory(above).map_err(|error| Trouble::failed(&error))?;
+        }
+        Ok(())
+    }
+}
+
+/// Every file of the bundle, Corosync's too, for `dyad apply`; how many were written.
+pub(super) fn install_all(work: &mut Work<'_>, clock: &mut Clock<'_>) -> Result<usize, Trouble> {
+    let source = work.source()?;
+    let changed = source.changed_files(work.here);
+    for path in &changed {
+        put(work.here, path, &source.files[path])?;
+    }
+    if changed.iter().any(|path| path.starts_with(UNITS)) {
+        machine::systemctl(&["daemon-reload"], clock)?;
+    }
+    Ok(changed.len())
 }
 
 fn not_fit(why: impl Into<String>) -> Trouble {
     Trouble::new(FailureKind::NotFit, why)
 }
 
-fn io<'a>(step: &'static str, path: &'a Path) -> impl FnOnce(std::io::Error) -> Trouble + 'a {
+pub(super) fn io<'a>(
+    step: &'static str,
+    path: &'a Path,
+) -> impl FnOnce(std::io::Error) -> Trouble + 'a {
     move |error| {
         Trouble::new(FailureKind::Failed, format!("cannot {step} {}: {error}", path.display()))
     }
@@ -76,7 +142,7 @@ pub(super) fn read(work: &mut Work<'_>, _: &mut Clock<'_>) -> Result<String, Tro
         }
         None => read_file(&work.here.path(Path::new(path))),
     };
-    let mut fingerprint = 0xcbf2_9ce4_8422_2325;
+    let mut fingerprint = HASH_START;
     for path in NEEDED {
         let content = content(path)?;
         // Nothing secret leaves its file, not even as a fingerprint.
@@ -86,7 +152,8 @@ pub(super) fn read(work: &mut Work<'_>, _: &mut Clock<'_>) -> Result<String, Tro
     }
     let pair = parse(&content(PAIR)?, &work.here.host_name)?;
     let told = format!("{} of the pair {}", work.here.host_name, pair.name);
-    work.source = Some(Source { pair, files, fingerprint });
+    let cib = content(CIB)?;
+    work.source = Some(Source { pair, root: found.clone(), cib, files, fingerprint });
     Ok(match found {
         Some(directory) => format!("{told}, from {}", directory.display()),
         None => format!("{told}, already in place"),
@@ -180,6 +247,9 @@ pub(super) fn install(work: &mut Work<'_>, clock: &mut Clock<'_>) -> Result<Stri
     }
     let mut changed = Vec::new();
     for (path, content) in wanted {
+        if began && is_credentials(path) && work.here.path(path).exists() {
+            continue;
+        }
         if put(work.here, path, content)? {
             changed.push(path.clone());
         }
@@ -208,8 +278,9 @@ pub(super) fn install_corosync(work: &Work<'_>) -> Result<bool, Trouble> {
 /// A pair that has begun is changed by `dyad apply`, on both nodes and in the right order, not by this.
 fn refuse_changes(here: &Here, source: &Source, before: Option<&str>) -> Result<(), Trouble> {
     let differs = source.files.iter().find(|(path, content)| {
-        let unit = path.starts_with(UNITS);
-        !unit && fs::read(here.path(path)).is_ok_and(|found| found != **content)
+        // Credentials may have been rotated since the bundle was made: what is installed counts.
+        let elsewhere = path.starts_with(UNITS) || is_credentials(path);
+        !elsewhere && fs::read(here.path(path)).is_ok_and(|found| found != **content)
     });
     let why = match differs {
         Some((path, _)) => format!("{} differs from what this pair runs with", path.display()),
@@ -229,11 +300,16 @@ fn is_packaged(here: &Here, path: &Path) -> bool {
 
 /// Whether nobody but root may read a file.
 fn is_secret(path: &Path) -> bool {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let below = |directory: &str| path.parent() == Some(Path::new(directory));
-    name == "authkey"
+    path.file_name().is_some_and(|name| name == "authkey")
         || path.extension().is_some_and(|extension| extension == "key")
-        || (below("/etc/dyad") && name.starts_with("bmc-") && !name.ends_with(".pem"))
+        || is_credentials(path)
+}
+
+/// Whether a file is the account of a BMC.
+fn is_credentials(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let here = path.parent() == Some(Path::new("/etc/dyad"));
+    here && name.starts_with("bmc-") && !name.ends_with(".pem")
 }
 
 /// Writes a file if it is not there as it should be; whether it was written.
@@ -271,6 +347,8 @@ fn protect_secrets(here: &Here) -> Result<(), Trouble> {
     Ok(())
 }
 
+const HASH_START: u64 = 0xcbf2_9ce4_8422_2325;
+
 /// FNV-1a: stays the same from one compiler to the next.
 fn hash(start: u64, bytes: &[u8]) -> u64 {
     bytes.iter().fold(start, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
@@ -289,7 +367,7 @@ mod tests {
         let pair = dyad_pair_file::load(text.as_bytes()).pair.unwrap();
         let files =
             files.iter().map(|(path, text)| (PathBuf::from(path), text.as_bytes().to_vec()));
-        Source { pair, files: files.collect(), fingerprint: 7 }
+        Source { pair, root: None, cib: Vec::new(), files: files.collect(), fingerprint: 7 }
     }
 
     /// A file is written once, with the permissions that it must have; what others could read is closed.
@@ -352,6 +430,9 @@ mod tests {
         assert!(refuse_changes(&here, &source(&[(PAIR, "old")]), None).is_ok());
         let unit = "/etc/systemd/system/dyad-etcd.service";
         assert!(refuse_changes(&here, &source(&[(PAIR, "old"), (unit, "new")]), None).is_ok());
+        let account = "/etc/dyad/bmc-node-a";
+        put(&here, Path::new(account), b"rotated").unwrap();
+        assert!(refuse_changes(&here, &source(&[(account, "first")]), None).is_ok());
         let trouble = refuse_changes(&here, &source(&[(PAIR, "new")]), None).unwrap_err();
         assert_eq!(trouble.kind, FailureKind::Refused);
         assert!(trouble.hint.unwrap().contains("dyad apply"));

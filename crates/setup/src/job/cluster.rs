@@ -17,7 +17,7 @@ use crate::output::replace;
 use crate::state::FailureKind;
 
 /// Where Pacemaker keeps its CIB.
-const CIB_DIRECTORY: &str = "/var/lib/pacemaker/cib";
+pub(super) const CIB_DIRECTORY: &str = "/var/lib/pacemaker/cib";
 /// Units that run from now on, at every boot.
 const ENABLED: [&str; 4] =
     ["corosync.service", "pacemaker.service", "dyad-lone-boot.service", "dyad-setup.service"];
@@ -149,7 +149,7 @@ fn in_newest_schema(work: &Work<'_>, content: Vec<u8>) -> Vec<u8> {
 }
 
 /// What Pacemaker wrote about a cluster without resources is kept, out of its way.
-fn set_aside(directory: &Path, to: &Path) -> std::io::Result<()> {
+pub(super) fn set_aside(directory: &Path, to: &Path) -> std::io::Result<()> {
     let left: Vec<PathBuf> =
         fs::read_dir(directory)?.filter_map(Result::ok).map(|e| e.path()).collect();
     if left.is_empty() {

@@ -105,7 +105,7 @@ pub(super) fn bmcs(work: &mut Work<'_>, _: &mut Clock<'_>) -> Result<String, Tro
 }
 
 /// All errors at once, each with what to do.
-fn judge(findings: &[Finding]) -> Result<(), Trouble> {
+pub(super) fn judge(findings: &[Finding]) -> Result<(), Trouble> {
     let errors: Vec<_> =
         findings.iter().filter(|finding| finding.status == Status::Error).collect();
     if errors.is_empty() {
