@@ -3475,13 +3475,21 @@ _dyad() {
             return 0
             ;;
         dyad__subcmd__setup)
-            opts="-o -h -V --bundle --once --output --help --version"
+            opts="-o -h -V --bundle --take-over-unit --take-over-data --once --output --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --bundle)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --take-over-unit)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --take-over-data)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

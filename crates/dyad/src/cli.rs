@@ -335,6 +335,16 @@ pub struct SetupArguments {
     /// The bundle of this node, as `dyad render` wrote it
     #[arg(long, value_name = "DIR")]
     pub bundle: Option<PathBuf>,
+    /// An etcd that runs here already, as this systemd unit: take it over with its data
+    ///
+    /// One member, or two on two nodes; run it on each node that has one. It keeps its identity and
+    /// everything in it; the old unit is stopped and disabled, and brought back if the new one does not
+    /// serve. How long clients waited is shown.
+    #[arg(long, value_name = "UNIT", requires = "take_over_data", conflicts_with = "once")]
+    pub take_over_unit: Option<String>,
+    /// Its data directory, the one with `member` in it
+    #[arg(long, value_name = "DIR", requires = "take_over_unit")]
+    pub take_over_data: Option<PathBuf>,
     /// Do nothing if this node was set up already, with the same description
     #[arg(long)]
     pub once: bool,

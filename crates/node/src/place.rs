@@ -43,6 +43,11 @@ impl Place {
         self.state.join("began.json")
     }
 
+    /// Names the data of an etcd that is about to be handed over: they count as data of this node already.
+    pub fn hand_over(&self) -> PathBuf {
+        self.state.join("hand-over.json")
+    }
+
     /// Held by whoever decides and acts on this node.
     pub fn lock(&self) -> PathBuf {
         self.runtime.join("lock")

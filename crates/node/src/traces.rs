@@ -25,6 +25,10 @@ pub(crate) fn find(data_dir: &Path, beside: &BesideData, began: &Path) -> Vec<St
             traces.push(format!("{} was written by a voter", record.display()));
         }
     }
+    let handed_over = began.with_file_name("hand-over.json");
+    if handed_over.try_exists().unwrap_or(true) {
+        traces.push(format!("{} names data that are to be handed over", handed_over.display()));
+    }
     match record::read::<Began>(began) {
         Ok(None) => {}
         Ok(Some(record)) => traces.push(format!(

@@ -8,6 +8,7 @@ pub mod apply;
 mod bundle;
 mod cluster;
 mod difference;
+mod hand_over;
 mod machine;
 mod pair;
 mod steps;
@@ -24,6 +25,7 @@ use crate::check::Here;
 use crate::state::{FailureKind, SetupFailure, SetupResult, SetupState, StepResult, StepState};
 pub(crate) use bundle::NODES;
 pub use difference::{Change, Effect};
+pub use hand_over::HandOver;
 use steps::{Clock, Work};
 pub use steps::{STEPS, Step};
 
@@ -32,6 +34,8 @@ pub use steps::{STEPS, Step};
 pub struct Options {
     /// The bundle of this node, as a directory laid out like its root; else one is looked for.
     pub bundle: Option<PathBuf>,
+    /// An etcd that runs on this node already, to be taken over with its data.
+    pub hand_over: Option<HandOver>,
     /// Do nothing if this node is ready, with the same description.
     pub once: bool,
 }
@@ -127,6 +131,7 @@ impl<'a> Job<'a> {
         self.state.description = before.as_ref().and_then(|before| before.description.clone());
         let description = self.state.description.clone();
         let mut work = Work::new(self.here, self.place, options.bundle.clone(), description);
+        work.hand_over.clone_from(&options.hand_over);
         for step in STEPS {
             if let Err(trouble) = self.step(step, &mut work) {
                 self.state.failure = Some(failure(step.name, trouble));

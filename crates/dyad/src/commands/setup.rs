@@ -3,7 +3,7 @@
 use dyad_node::Place;
 use dyad_setup::check::Here;
 use dyad_setup::job::apply::{self, ApplyOptions};
-use dyad_setup::job::{self, Options};
+use dyad_setup::job::{self, HandOver, Options};
 use dyad_setup::state::{FailureKind, SetupFailure, SetupState};
 
 use crate::cli::SetupArguments;
@@ -12,7 +12,11 @@ use crate::output::{self, Format};
 
 /// Runs the job; progress is talk, what it came to is data.
 pub(super) fn run(arguments: SetupArguments, format: Format) -> anyhow::Result<Exit> {
-    let options = Options { bundle: arguments.bundle, once: arguments.once };
+    let hand_over = match (arguments.take_over_unit, arguments.take_over_data) {
+        (Some(unit), Some(data_dir)) => Some(HandOver { unit, data_dir }),
+        _ => None,
+    };
+    let options = Options { bundle: arguments.bundle, hand_over, once: arguments.once };
     let say = |text: &str| anstream::eprintln!("{text}");
     // A change that was cut off by a reboot is brought to its end first.
     if arguments.once && options.bundle.is_none() && apply::is_waiting(&Place::default()) {

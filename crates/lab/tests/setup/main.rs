@@ -4,6 +4,7 @@
 mod changed;
 mod common;
 mod failures;
+mod handed_over;
 mod interrupted;
 mod removed;
 mod together;

@@ -9,7 +9,7 @@ use dyad_cluster::pair::Pair;
 use dyad_core::ids::NodeName;
 
 use super::steps::{Clock, Work};
-use super::{Trouble, machine};
+use super::{Trouble, hand_over, machine};
 use crate::check::Here;
 use crate::output::replace;
 use crate::state::FailureKind;
@@ -235,6 +235,7 @@ fn read_directory(root: &Path) -> Result<BTreeMap<PathBuf, Vec<u8>>, Trouble> {
 
 /// The step `files`: everything but Corosync's configuration.
 pub(super) fn install(work: &mut Work<'_>, clock: &mut Clock<'_>) -> Result<String, Trouble> {
+    hand_over::mark(work)?;
     let began = work.place.began().exists();
     let source = work.source()?;
     let wanted: Vec<_> = source

@@ -12,8 +12,8 @@ use dyad_node::node::Node;
 use dyad_node::{corosync, pacemaker};
 use etcd_peer::client::{Consistency, Deadline};
 
-use super::Trouble;
 use super::steps::{Clock, Look, Work};
+use super::{Trouble, hand_over};
 use crate::state::FailureKind;
 
 /// A refusal counts when it has stood for so long.
@@ -77,7 +77,9 @@ pub(super) fn data(work: &mut Work<'_>, clock: &mut Clock<'_>) -> Result<String,
             }
             Action::StayInert { command, .. } | Action::Refuse { command, .. } => {
                 // What the other node last said may be about to change: it looks again every few seconds.
-                if refused.get_or_insert_with(Instant::now).elapsed() < REFUSAL_STANDS {
+                if hand_over::peer_brings_data(node)
+                    || refused.get_or_insert_with(Instant::now).elapsed() < REFUSAL_STANDS
+                {
                     return Ok(Look::NotYet(decision.because.clone()));
                 }
                 return Err(Trouble::new(FailureKind::Refused, decision.because.clone())

@@ -8,7 +8,8 @@ use dyad_core::ids::NodeName;
 use dyad_node::{Node, Place};
 
 use super::bundle::Source;
-use super::{Trouble, bundle, cluster, machine, pair};
+use super::hand_over::HandOver;
+use super::{Trouble, bundle, cluster, hand_over, machine, pair};
 use crate::check::Here;
 use crate::state::FailureKind;
 
@@ -77,6 +78,12 @@ pub const STEPS: &[Step] = &[
         run: pair::peer,
     },
     Step {
+        name: "hand-over",
+        what: "take over an etcd that runs here already, if that was asked for",
+        limit: seconds(300),
+        run: hand_over::run,
+    },
+    Step {
         name: "data",
         what: "begin the data of the pair, once and on one node",
         limit: seconds(120),
@@ -107,6 +114,8 @@ pub(super) struct Work<'a> {
     pub(super) here: &'a Here,
     pub(super) place: &'a Place,
     pub(super) given: Option<PathBuf>,
+    /// The etcd that runs here already.
+    pub(super) hand_over: Option<HandOver>,
     /// Which description this node was set up with before.
     pub(super) before: Option<String>,
     /// What was read in the first step.
@@ -121,7 +130,7 @@ impl<'a> Work<'a> {
         given: Option<PathBuf>,
         before: Option<String>,
     ) -> Self {
-        Self { here, place, given, before, source: None, node: None }
+        Self { here, place, given, hand_over: None, before, source: None, node: None }
     }
 
     pub(super) fn pair_name(&self) -> Option<String> {

@@ -1,0 +1,161 @@
+//! An etcd that ran before there was a pair: taken over with its data, while clients write.
+
+use std::ffi::OsString;
+use std::fs;
+use std::process::{Child, Command, Stdio};
+
+use dyad_lab::ExecTarget;
+use dyad_lab::config::reserved;
+use dyad_lab::pair::BUNDLES_BY_HAND;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use tempfile::TempDir;
+
+use crate::common::{COMMAND, Nodes, SETUP, config, programs};
+
+/// Clients that write through both nodes all the time, and the judge of what they saw.
+struct Clients {
+    child: Child,
+    directory: TempDir,
+}
+
+impl Clients {
+    fn start(nodes: &Nodes) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let mut words: Vec<OsString> = vec![programs().join("dyad").into()];
+        words.extend(["lab", "load", "--clients", "4", "--rate", "80"].map(OsString::from));
+        words.extend(["--request-limit", "5s", "--final-limit", "60s"].map(OsString::from));
+        for (position, node) in nodes.names().iter().enumerate() {
+            let endpoint = format!("{node}=http://{}:2379", reserved::node_for_clients(position));
+            words.extend(["--endpoint".into(), endpoint.into()]);
+        }
+        let history = directory.path().join("history.jsonl");
+        words.push(history.clone().into());
+        let log = fs::File::create(directory.path().join("log")).unwrap();
+        let mut command = nodes.exec_command(&ExecTarget::Client, &words).unwrap();
+        command.stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log);
+        let clients = Self { child: command.spawn().unwrap(), directory };
+        nodes.wait("the clients to write", || {
+            let written = fs::metadata(&history).map_or(0, |file| file.len());
+            (written < 10_000).then(|| format!("{written} bytes of history"))
+        });
+        clients
+    }
+
+    /// Nothing that was acknowledged is lost, before, while and after.
+    fn judge(mut self, nodes: &Nodes) {
+        kill(Pid::from_raw(self.child.id().cast_signed()), Signal::SIGINT).unwrap();
+        nodes.wait("the clients to end", || {
+            self.child.try_wait().unwrap().is_none().then(|| "they still run".into())
+        });
+        let mut judge = Command::new(programs().join("dyad"));
+        judge.args(["lab", "judge"]).arg(self.directory.path().join("history.jsonl"));
+        let verdict = dyad_program::run(&mut judge, "", COMMAND).unwrap();
+        let log = fs::read_to_string(self.directory.path().join("log")).unwrap_or_default();
+        assert!(verdict.success(), "{verdict:?}\n{log}");
+        eprintln!("{}", verdict.stdout);
+    }
+}
+
+impl Drop for Clients {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// An etcd as Debian runs it, on this node, with these members.
+fn start_old_etcd(nodes: &Nodes, node: &str, peer_url: &str, members: &str) {
+    let settings = format!(
+        "ETCD_NAME={node}\nETCD_DATA_DIR=/var/lib/etcd/default\nETCD_LISTEN_PEER_URLS={peer_url}\n\
+         ETCD_INITIAL_ADVERTISE_PEER_URLS={peer_url}\nETCD_LISTEN_CLIENT_URLS=http://0.0.0.0:2379\n\
+         ETCD_ADVERTISE_CLIENT_URLS=http://127.0.0.1:2379\nETCD_INITIAL_CLUSTER={members}\n"
+    );
+    nodes.shell_with(node, "cat > /etc/default/etcd", &settings);
+    nodes.shell(node, "systemctl enable --quiet etcd; systemctl start --no-block etcd");
+}
+
+fn etcdctl(nodes: &Nodes, node: &str, words: &str) -> String {
+    let script = format!("ETCDCTL_API=3 etcdctl --command-timeout=5s {words}");
+    nodes.shell(node, &script)
+}
+
+fn taking_over(node: &str) -> Vec<String> {
+    let bundle = format!("{BUNDLES_BY_HAND}/{node}");
+    let words = ["dyad", "setup", "--bundle", &bundle, "--take-over-unit", "etcd.service"];
+    let mut words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+    words.extend(["--take-over-data".to_owned(), "/var/lib/etcd/default".to_owned()]);
+    words
+}
+
+fn as_words(words: &[String]) -> Vec<&str> {
+    words.iter().map(String::as_str).collect()
+}
+
+fn assert_taken_over(nodes: &Nodes, said: &str, with_etcd: &[&str]) {
+    assert!(said.contains("clients waited"), "{said}");
+    let line = said.lines().find(|line| line.contains("clients waited")).unwrap_or_default();
+    eprintln!("{line}");
+    nodes.assert_pair();
+    for node in with_etcd {
+        nodes.shell(
+            node,
+            "! systemctl is-enabled etcd; ! systemctl is-active etcd; test ! -e /var/lib/etcd/default/member; \
+             test -d /var/lib/etcd/member; test ! -e /var/lib/dyad/hand-over.json",
+        );
+        assert!(etcdctl(nodes, node, "get before").contains("hand-over"));
+        assert_eq!(etcdctl(nodes, node, "member list").lines().count(), 2);
+    }
+}
+
+/// One member: it becomes the only voter of the pair, and the other node joins it.
+#[test]
+#[ignore = "needs root: make lab-test"]
+fn one_member_is_taken_over() {
+    let nodes = Nodes::start(&config("one-member", false, true));
+    let [first, second] = nodes.names();
+    for node in nodes.names() {
+        nodes.wait_booted(node);
+    }
+    // The node without data is the one that would begin a new pair: it must not.
+    let (old, new) = (second, first);
+    let url = "http://127.0.0.1:2380";
+    start_old_etcd(&nodes, old, url, &format!("{old}={url}"));
+    nodes.wait("the old etcd", || {
+        let put = ["env", "ETCDCTL_API=3", "etcdctl", "put", "before", "hand-over"];
+        (!nodes.exec(old, &put, COMMAND).unwrap().success()).then(|| "no write".into())
+    });
+    let clients = Clients::start(&nodes);
+    let mut joins = nodes.begin_setup(new);
+    let finished = nodes.exec(old, &as_words(&taking_over(old)), SETUP).unwrap();
+    assert!(finished.success(), "{finished:?}");
+    assert!(joins.wait().unwrap().success());
+    assert_taken_over(&nodes, &finished.stderr, &[old]);
+    clients.judge(&nodes);
+}
+
+/// Two members: both are stopped together, and start as the pair they already were.
+#[test]
+#[ignore = "needs root: make lab-test"]
+fn two_members_are_taken_over() {
+    let nodes = Nodes::start(&config("two-members", false, true));
+    let [first, second] = nodes.names();
+    let urls: Vec<_> =
+        nodes.config().nodes.iter().map(|node| format!("http://{}:2380", node.link1)).collect();
+    let members = format!("{first}={},{second}={}", urls[0], urls[1]);
+    for (node, url) in nodes.names().iter().zip(&urls) {
+        nodes.wait_booted(node);
+        start_old_etcd(&nodes, node, url, &members);
+    }
+    nodes.wait("the old etcds", || {
+        let put = ["env", "ETCDCTL_API=3", "etcdctl", "put", "before", "hand-over"];
+        (!nodes.exec(first, &put, COMMAND).unwrap().success()).then(|| "no write".into())
+    });
+    let clients = Clients::start(&nodes);
+    let mut other = nodes.begin(second, &as_words(&taking_over(second)));
+    let finished = nodes.exec(first, &as_words(&taking_over(first)), SETUP).unwrap();
+    assert!(finished.success(), "{finished:?}");
+    assert!(other.wait().unwrap().success());
+    assert_taken_over(&nodes, &finished.stderr, &[first, second]);
+    clients.judge(&nodes);
+}

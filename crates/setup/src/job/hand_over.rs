@@ -1,0 +1,280 @@
+//! The step `hand-over`: an etcd that already runs on this node is taken over with its data.
+//!
+//! The member keeps its identity: it gets the peer URLs of the pair while the old etcd still runs, that one is
+//! stopped, its data directory is moved into place, and from there on the rules decide as on any other day. With
+//! two members both nodes agree first, so that they are stopped at the same time. If anything fails before the
+//! new etcd serves, the old one is brought back with its data.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use dyad_core::dataset::{Class, Dataset};
+use dyad_core::facts::{Request, Role};
+use dyad_node::etcd::Endpoints;
+use dyad_node::gather::words;
+use dyad_node::{Node, agent, pacemaker, record};
+use etcd_peer::client::{Client, Deadline};
+
+use super::steps::{Clock, Look, Work};
+use super::{Trouble, bundle, machine};
+use crate::state::FailureKind;
+
+/// The attribute through which two nodes agree on the moment.
+const ATTRIBUTE: &str = "dyad-hand-over";
+/// One request to etcd.
+const REQUEST_LIMIT: Duration = Duration::from_secs(5);
+
+/// The etcd that runs now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HandOver {
+    /// Its systemd unit.
+    pub unit: String,
+    /// Its data directory, the one with `member` in it.
+    pub data_dir: PathBuf,
+}
+
+fn not_fit(why: impl Into<String>) -> Trouble {
+    Trouble::new(FailureKind::NotFit, why)
+}
+
+/// Takes it over, if that was asked for and is not done yet.
+pub(super) fn run(work: &mut Work<'_>, clock: &mut Clock<'_>) -> Result<String, Trouble> {
+    let Some(old) = work.hand_over.clone() else {
+        return Ok("no etcd is to be taken over".to_owned());
+    };
+    let mark = work.place.hand_over();
+    let node = work.node()?;
+    say_that_it_comes(clock)?;
+    let target = node.pair.etcd.data_dir.join("member");
+    let source = old.data_dir.join("member");
+    if target.exists() {
+        settle(&mark)?;
+        return Ok("done before".to_owned());
+    }
+    let dataset = etcd_disk::read(&old.data_dir).map_err(|error| Trouble::failed(&error))?;
+    let voters = check(&dataset, &old)?;
+    let is_active = machine::systemctl(&["is-active", "--quiet", &old.unit], clock).is_ok();
+    if is_active {
+        let client = old_client(node, &dataset)?;
+        rename_member(node, &client, &dataset)?;
+        await_agent(node, clock)?;
+        if voters == 2 {
+            agree(node, clock)?;
+        }
+    }
+    let begin = Instant::now();
+    if let Err(trouble) = exchange(&old, &source, &target, clock) {
+        bring_back(&old, &source, &target, clock);
+        return Err(trouble);
+    }
+    let served = clock.wait(|| {
+        look(node);
+        let status = node.client.status(Deadline::after(REQUEST_LIMIT));
+        Ok(match status {
+            Ok(status) if status.leader.is_some() => Look::Done(()),
+            Ok(_) => Look::NotYet("the new etcd has no leader".to_owned()),
+            Err(error) => Look::NotYet(words(&error)),
+        })
+    });
+    if let Err(trouble) = served {
+        // A pair's data cannot go back alone: the other node may serve with this one's vote any moment.
+        if voters == 1 {
+            let _ = node.runner.stop();
+            bring_back(&old, &source, &target, clock);
+        }
+        return Err(trouble.hint("dyad explain shows why it does not serve"));
+    }
+    settle(&mark)?;
+    Ok(format!(
+        "{} is taken over with its data; clients waited {:.1} s",
+        old.unit,
+        begin.elapsed().as_secs_f64()
+    ))
+}
+
+/// Before Pacemaker starts: a node whose data are still elsewhere must not look like one that never had any.
+pub(super) fn mark(work: &Work<'_>) -> Result<(), Trouble> {
+    let Some(old) = &work.hand_over else { return Ok(()) };
+    let member = work.here.path(&work.pair()?.etcd.data_dir).join("member");
+    if member.exists() {
+        return Ok(());
+    }
+    record::write_durable(&work.place.hand_over(), &old.data_dir)
+        .map_err(|error| Trouble::failed(&error))
+}
+
+/// The data are in place: they speak for themselves.
+fn settle(mark: &Path) -> Result<(), Trouble> {
+    record::remove_durable(mark).map_err(|error| Trouble::failed(&error))?;
+    pacemaker::publish(ATTRIBUTE, "").map_err(|error| Trouble::failed(&error))
+}
+
+/// Tells the other node to wait for it.
+fn say_that_it_comes(clock: &mut Clock<'_>) -> Result<(), Trouble> {
+    clock.wait(|| {
+        Ok(match pacemaker::publish(ATTRIBUTE, "coming") {
+            Ok(()) => Look::Done(()),
+            Err(error) => Look::NotYet(words(&error)),
+        })
+    })
+}
+
+/// Whether the other node is about to bring its data.
+pub(super) fn peer_brings_data(node: &Node) -> bool {
+    let said = pacemaker::published(ATTRIBUTE).unwrap_or_default();
+    said.iter().any(|(from, text)| *from == node.peer().name && !text.is_empty())
+}
+
+/// How many members vote; one or two, or it is not ours to take.
+fn check(dataset: &Dataset, old: &HandOver) -> Result<usize, Trouble> {
+    let place = old.data_dir.display();
+    let last = dataset.prefixes.last().map(|prefix| &prefix.membership);
+    let voters = last.map_or(0, |last| last.voters().count());
+    let all = voters + last.map_or(0, |last| last.learners().count());
+    match dataset.class {
+        Class::Alone | Class::Pair if all == voters && voters <= 2 => Ok(voters),
+        Class::None => Err(not_fit(format!("{place} holds no dataset"))
+            .hint("name etcd's data directory, the one with `member` in it")),
+        _ if all > 2 => Err(not_fit(format!("{all} members are in {place}; a pair has two"))
+            .hint("remove the others first: etcdctl member list; etcdctl member remove ID")),
+        class => Err(not_fit(format!("the dataset in {place} is {class}: {}", dataset.reason))),
+    }
+}
+
+/// A client of the old etcd: by the pair's own address and certificates, or plainly by the loopback.
+fn old_client(node: &Node, dataset: &Dataset) -> Result<Client, Trouble> {
+    let endpoints = Endpoints::new(&node.pair);
+    let port = node.pair.etcd.client_port;
+    let tls = endpoints.client_tls();
+    let candidates = [
+        (endpoints.client(node.own()), tls.as_ref()),
+        (format!("http://127.0.0.1:{port}"), None),
+        (format!("https://127.0.0.1:{port}"), tls.as_ref()),
+    ];
+    let mut why = String::new();
+    for (url, tls) in candidates {
+        let answer = Client::new(&url, tls)
+            .and_then(|client| client.status(Deadline::after(REQUEST_LIMIT)).map(|s| (client, s)));
+        match answer {
+            Ok((client, status)) if Some(status.member) == dataset.member_id => return Ok(client),
+            Ok((_, status)) => {
+                why = format!("{url} is member {}, not the dataset's", status.member);
+            }
+            Err(error) => why = words(&error),
+        }
+    }
+    Err(not_fit(format!("the etcd that runs cannot be asked: {why}"))
+        .hint("it must answer on the pair's client port, here or on 127.0.0.1"))
+}
+
+/// Gives the own member the peer URLs by which the pair knows this node.
+fn rename_member(node: &Node, client: &Client, dataset: &Dataset) -> Result<(), Trouble> {
+    let wanted = Endpoints::new(&node.pair).peer(node.own());
+    let failed = |error: etcd_peer::client::Error| Trouble::failed(&error);
+    let members = client.members(Deadline::after(REQUEST_LIMIT)).map_err(failed)?;
+    let Some(own) = dataset.member_id.and_then(|id| members.get(id)) else {
+        return Err(not_fit("the etcd that runs does not list its own member"));
+    };
+    if own.peer_urls != wanted {
+        client.update(own.id, &wanted, Deadline::after(REQUEST_LIMIT)).map_err(failed)?;
+    }
+    Ok(())
+}
+
+/// Waits until Pacemaker has the resource agent running, so that clients wait for no more than a promotion.
+fn await_agent(node: &Node, clock: &mut Clock<'_>) -> Result<(), Trouble> {
+    clock
+        .wait(|| {
+            Ok(match agent::role_now(node) {
+                Some(Role::Unpromoted | Role::Promoted) => Look::Done(()),
+                _ => Look::NotYet("Pacemaker has not started the resource agent yet".to_owned()),
+            })
+        })
+        .map_err(|trouble| trouble.hint("crm_mon -1 shows why; nothing was stopped here"))
+}
+
+/// Two voters are stopped together: each alone would leave the other without a majority for as long as it takes.
+fn agree(node: &Node, clock: &mut Clock<'_>) -> Result<(), Trouble> {
+    let peer = &node.peer().name;
+    clock
+        .wait(|| {
+            if let Err(error) = pacemaker::publish(ATTRIBUTE, "ready") {
+                return Ok(Look::NotYet(words(&error)));
+            }
+            let said = pacemaker::published(ATTRIBUTE).unwrap_or_default();
+            let ready = said.iter().any(|(from, text)| from == peer && text == "ready");
+            Ok(if ready {
+                Look::Done(())
+            } else {
+                Look::NotYet(format!("{peer} is not ready to hand its etcd over"))
+            })
+        })
+        .map_err(|trouble| {
+            trouble.hint(format!("run the same on {peer}; nothing was stopped here"))
+        })
+}
+
+/// Stops the old etcd and moves its data into place, whole.
+fn exchange(old: &HandOver, from: &Path, to: &Path, clock: &Clock<'_>) -> Result<(), Trouble> {
+    machine::systemctl(&["disable", "--quiet", "--now", &old.unit], clock)?;
+    if let Some(above) = to.parent() {
+        record::create_directory(above).map_err(|error| Trouble::failed(&error))?;
+    }
+    fs::rename(from, to).map_err(|error| {
+        bundle::io("move", from)(error).hint("both data directories must be on one file system")
+    })?;
+    for directory in [to.parent(), from.parent()].into_iter().flatten() {
+        record::sync_directory(directory).map_err(|error| Trouble::failed(&error))?;
+    }
+    Ok(())
+}
+
+/// The old etcd runs again, with its data. What fails here is told by the error that led to it.
+fn bring_back(old: &HandOver, source: &Path, target: &Path, clock: &Clock<'_>) {
+    if target.exists() && !source.exists() {
+        let _ = fs::rename(target, source);
+    }
+    let _ = machine::systemctl(&["enable", "--quiet", "--now", &old.unit], clock);
+}
+
+/// What the agent's monitor does, at once and not seconds later: say what is on the disk now, and do what follows.
+fn look(node: &Node) {
+    let role = agent::role_now(node).unwrap_or(Role::Stopped);
+    if role == Role::Stopped {
+        return;
+    }
+    // An operation that holds the node looks itself.
+    if let Ok(_lock) = node.lock() {
+        let _ = node.operate(&Request::default(), role);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dyad_core::dataset::{Membership, Prefix};
+    use dyad_core::ids::{Index, MemberId};
+
+    use super::*;
+
+    fn judged(class: Class, voters: &[u64], learners: &[u64]) -> Result<usize, String> {
+        let ids = |list: &[u64]| list.iter().copied().map(MemberId).collect::<Vec<_>>();
+        let mut dataset = Dataset::empty(class, "test");
+        let membership = Membership::new(ids(voters), ids(learners));
+        dataset.prefixes = vec![Prefix { index: Index(9), membership }];
+        let old =
+            HandOver { unit: "etcd.service".into(), data_dir: "/var/lib/etcd/default".into() };
+        check(&dataset, &old).map_err(|trouble| trouble.why)
+    }
+
+    /// One or two voters are taken over; a third member, a learner or damage is refused by name.
+    #[test]
+    fn only_one_or_two_voters_are_taken_over() {
+        assert_eq!(judged(Class::Alone, &[1], &[]), Ok(1));
+        assert_eq!(judged(Class::Pair, &[1, 2], &[]), Ok(2));
+        assert!(judged(Class::Pair, &[1, 2, 3], &[]).unwrap_err().contains("3 members"));
+        assert!(judged(Class::Alone, &[1], &[2]).is_err());
+        assert!(judged(Class::None, &[], &[]).unwrap_err().contains("no dataset"));
+        assert!(judged(Class::Broken, &[1], &[]).unwrap_err().contains("broken"));
+    }
+}
