@@ -73,6 +73,9 @@ _dyad() {
             dyad,rotate)
                 cmd="dyad__subcmd__rotate"
                 ;;
+            dyad,serve)
+                cmd="dyad__subcmd__serve"
+                ;;
             dyad,setup)
                 cmd="dyad__subcmd__setup"
                 ;;
@@ -186,6 +189,9 @@ _dyad() {
                 ;;
             dyad__subcmd__help,rotate)
                 cmd="dyad__subcmd__help__subcmd__rotate"
+                ;;
+            dyad__subcmd__help,serve)
+                cmd="dyad__subcmd__help__subcmd__serve"
                 ;;
             dyad__subcmd__help,setup)
                 cmd="dyad__subcmd__help__subcmd__setup"
@@ -491,7 +497,7 @@ _dyad() {
 
     case "${cmd}" in
         dyad)
-            opts="-o -h -V --output --help --version init check render setup lab etcd status gate maintenance resolve archive drill rotate gather apply uninstall explain confirm decide exit-codes completions help"
+            opts="-o -h -V --output --help --version init check render setup lab etcd status gate maintenance resolve archive drill rotate gather apply uninstall serve explain confirm decide exit-codes completions help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1149,7 +1155,7 @@ _dyad() {
             return 0
             ;;
         dyad__subcmd__help)
-            opts="init check render setup lab etcd status gate maintenance resolve archive drill rotate gather apply uninstall explain confirm decide exit-codes completions help"
+            opts="init check render setup lab etcd status gate maintenance resolve archive drill rotate gather apply uninstall serve explain confirm decide exit-codes completions help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1893,6 +1899,20 @@ _dyad() {
         dyad__subcmd__help__subcmd__rotate__subcmd__bmc)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        dyad__subcmd__help__subcmd__serve)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -3467,6 +3487,48 @@ _dyad() {
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        dyad__subcmd__serve)
+            opts="-o -h -V --listen --tls-cert --tls-key --token-file --interval --output --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --listen)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --tls-cert)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --tls-key)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --token-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --interval)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --output)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;

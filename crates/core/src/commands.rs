@@ -15,6 +15,8 @@ pub(crate) const INSPECT_AND_RESOLVE: &str = "dyad etcd inspect; dyad resolve";
 pub(crate) const RESOLVE: &str = "dyad resolve";
 /// Older copies of the data on this node, one of which may be put back.
 pub(crate) const ARCHIVE: &str = "dyad archive list";
+/// Whether the nodes can be switched off.
+pub(crate) const DRILL: &str = "dyad drill";
 /// Makes this node one of a pair.
 pub(crate) const SETUP: &str = "dyad setup";
 /// Looks at what is left of earlier data, before anybody moves it away.
@@ -60,7 +62,8 @@ pub(crate) fn explain_on(node: &NodeName) -> String {
 /// Every command of `dyad` that a decision or a judgement may name, each with these names filled in: so that the
 /// command line can be held against them.
 pub fn examples(node: &NodeName) -> Vec<String> {
-    let fixed = [STATUS, INSPECT, INSPECT_AND_STATUS, INSPECT_AND_RESOLVE, RESOLVE, ARCHIVE, SETUP];
+    let fixed =
+        [STATUS, INSPECT, INSPECT_AND_STATUS, INSPECT_AND_RESOLVE, RESOLVE, ARCHIVE, DRILL, SETUP];
     let parts = fixed.iter().flat_map(|text| text.split("; ")).map(str::to_owned);
     let named = [
         confirm(node),

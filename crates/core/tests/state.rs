@@ -95,7 +95,9 @@ fn at_risk() {
     let facts = whole();
     let no_bmc = vec![(NodeName::from("south"), "its BMC does not answer".to_owned())];
     let sight = Sight { not_fenceable: no_bmc, ..Sight::of(&facts) };
-    expect(&sight, State::AtRisk, "south could not be switched off: its BMC does not answer");
+    let part = "south could not be switched off: its BMC does not answer";
+    let judgement = expect(&sight, State::AtRisk, part);
+    assert_eq!(judgement.next.as_deref(), Some("dyad drill"));
     let sight = Sight { alarms: vec!["etcd: no space".to_owned()], ..Sight::of(&facts) };
     expect(&sight, State::AtRisk, "no space");
 }

@@ -123,6 +123,12 @@ pub enum Command {
     /// the set-up brought: configuration, credentials, certificates. The data stay, and so does the record
     /// that this machine held them. Refused if nobody would serve any more, unless that is meant.
     Uninstall(UninstallArguments),
+    /// Serve the status page, metrics and the status document
+    ///
+    /// `/` is a page for people, `/metrics` is for Prometheus, `/status.json` is what `dyad status -o json`
+    /// prints, `/healthz` tells whether this process sees anything, `/events` tells when there is something
+    /// new. Read-only. Other machines may look only with TLS and a token.
+    Serve(ServeArguments),
     /// Show the last decisions of this node, each with its rule and reason
     Explain {
         /// How many
@@ -282,6 +288,26 @@ pub struct GatherArguments {
     /// Write the bundle to standard output
     #[arg(long, conflicts_with = "out")]
     pub stdout: bool,
+}
+
+/// What `dyad serve` takes.
+#[derive(Debug, Args)]
+pub struct ServeArguments {
+    /// Where to listen
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:9470")]
+    pub listen: std::net::SocketAddr,
+    /// The certificate chain, PEM
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub tls_cert: Option<PathBuf>,
+    /// Its private key, PEM
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub tls_key: Option<PathBuf>,
+    /// A root-only file with the token that others have to show, as bearer token or as password
+    #[arg(long, value_name = "FILE")]
+    pub token_file: Option<PathBuf>,
+    /// How often to look at the pair
+    #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=300))]
+    pub interval: u64,
 }
 
 /// What `dyad confirm` takes.

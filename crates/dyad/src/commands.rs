@@ -14,12 +14,12 @@ mod gate;
 mod gather;
 mod init;
 mod maintenance;
-mod moments;
 mod pair_file;
 mod person;
 mod render;
 mod resolve;
 mod rotate;
+mod serve;
 mod setup;
 pub mod status;
 mod this_node;
@@ -55,6 +55,7 @@ pub fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Drill(arguments) => drill::run(&arguments, cli.output),
         Command::Rotate { command } => rotate::run(&command, cli.output),
         Command::Gather(arguments) => gather::run(&arguments, cli.output),
+        Command::Serve(arguments) => serve::run(&arguments),
         Command::Explain { last } => explain::run(last, cli.output),
         Command::Confirm(arguments) => confirm::run(&arguments, cli.output),
         Command::Decide { facts } => decide::run(&facts, cli.output),

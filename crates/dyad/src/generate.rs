@@ -42,6 +42,7 @@ pub fn files() -> BTreeMap<PathBuf, String> {
     }
     add_manual_pages(&command(), "dyad", &mut files);
     files.insert("docs/reference/commands.md".into(), reference());
+    files.insert("docs/reference/metrics.md".into(), metrics());
     files.insert("docs/reference/status.schema.json".into(), dyad_status::schema::schema_text());
     files.insert("docs/reference/pair.md".into(), dyad_pair_file::schema::reference());
     files.insert("docs/reference/pair.schema.json".into(), dyad_pair_file::schema::schema_text());
@@ -64,6 +65,18 @@ fn add_manual_pages(command: &Command, name: &str, files: &mut BTreeMap<PathBuf,
 
 fn visible_children(command: &Command) -> impl Iterator<Item = &Command> {
     command.get_subcommands().filter(|child| !child.is_hide_set() && child.get_name() != "help")
+}
+
+fn metrics() -> String {
+    let mut text = String::from(
+        "# Metrics\n\nGenerated from the definitions by `make docs`; do not edit. `dyad serve` exports them at \
+         `/metrics`; what is not known has no value. Rules: \
+         [alerts](../guides/alerts.md).\n\n| name | type | meaning |\n|---|---|---|\n",
+    );
+    for (name, kind, help) in dyad_serve::metrics::TABLE {
+        let _ = writeln!(text, "| `{name}` | {kind} | {help} |");
+    }
+    text
 }
 
 fn reference() -> String {

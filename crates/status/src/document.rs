@@ -46,6 +46,23 @@ pub struct Status {
     pub units: Vec<Unit>,
     /// The last time that the pair was not protected.
     pub incident: Option<Incident>,
+    /// How far the set-up of this node has come, while it is not done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub setup: Option<Setup>,
+}
+
+/// A set-up that is not done.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Setup {
+    /// The step that runs, or failed.
+    pub step: String,
+    /// What it does or waits for, or why it failed.
+    pub detail: String,
+    /// It failed.
+    pub failed: bool,
+    /// What to do about it.
+    pub hint: Option<String>,
 }
 
 /// The words of [`State`], for the schema.

@@ -75,17 +75,30 @@ pub fn since(moments: &[Moment], state: State) -> Option<u64> {
 
 /// The last time that the pair was not protected, up to now if it is not.
 pub fn last_incident(moments: &[Moment], now: State, now_ms: u64) -> Option<Incident> {
+    incidents(moments, now, now_ms, 1).pop()
+}
+
+/// The last times that the pair was not protected, newest first.
+pub fn incidents(moments: &[Moment], now: State, now_ms: u64, most: usize) -> Vec<Incident> {
     let quiet = |state: State| matches!(state, State::Protected | State::AtRisk);
-    let last = moments.iter().rposition(|moment| !quiet(moment.state))?;
-    let first =
-        moments[..last].iter().rposition(|moment| quiet(moment.state)).map_or(0, |at| at + 1);
-    let end = moments.get(last + 1).map(|moment| moment.time_ms);
-    let start_ms = moments[first].time_ms;
-    // The log's end may be older than what is seen now.
-    let end_ms = end.or_else(|| quiet(now).then_some(moments[last].time_ms));
-    let duration_ms = end_ms.unwrap_or(now_ms).saturating_sub(start_ms);
-    let matters = moments[first..=last].iter().max_by_key(|moment| weight(&moment.action))?;
-    Some(Incident { start_ms, end_ms, duration_ms, what: matters.because.clone() })
+    let mut list = Vec::new();
+    let mut rest = moments;
+    while list.len() < most
+        && let Some(last) = rest.iter().rposition(|moment| !quiet(moment.state))
+    {
+        let before = rest[..last].iter().rposition(|moment| quiet(moment.state));
+        let first = before.map_or(0, |at| at + 1);
+        let end = moments.get(last + 1).map(|moment| moment.time_ms);
+        // The log's end may be older than what is seen now.
+        let end_ms = end.or_else(|| quiet(now).then_some(moments[last].time_ms));
+        let start_ms = moments[first].time_ms;
+        let duration_ms = end_ms.unwrap_or(now_ms).saturating_sub(start_ms);
+        let matters = moments[first..=last].iter().max_by_key(|moment| weight(&moment.action));
+        let what = matters.map(|moment| moment.because.clone()).unwrap_or_default();
+        list.push(Incident { start_ms, end_ms, duration_ms, what });
+        rest = &moments[..first];
+    }
+    list
 }
 
 /// How much a decision tells of an incident.
@@ -132,6 +145,16 @@ mod tests {
         assert!(incident.what.contains("Over"), "{}", incident.what);
         assert_eq!(last_incident(&[at(1, State::Protected, "barrier")], State::Protected, 2), None);
         assert_eq!(last_incident(&[], State::Unknown, 2), None);
+    }
+
+    /// Each incident is told once, the newest first, and no more than are asked for.
+    #[test]
+    fn incidents_are_told_newest_first() {
+        let all = incidents(&story(), State::Protected, 50_000, 5);
+        let starts: Vec<_> = all.iter().map(|incident| incident.start_ms).collect();
+        assert_eq!(starts, [1_000, 100]);
+        assert_eq!(all[1].end_ms, Some(200));
+        assert_eq!(incidents(&story(), State::Protected, 50_000, 1).len(), 1);
     }
 
     /// One that is not over has no end and grows.

@@ -8,8 +8,10 @@ pub mod document;
 pub mod history;
 pub mod look;
 pub mod schema;
+pub mod setup;
 mod tell;
 mod tools;
+pub mod words;
 
 pub use document::Status;
 pub use look::look;

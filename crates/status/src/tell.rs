@@ -12,16 +12,39 @@ use dyad_core::statement::Statement;
 use dyad_node::gather::{Gathered, Surroundings, no_disk};
 use dyad_node::{Node, agent, journal, runner};
 
-use crate::document::{Etcd, FenceDevice, Fencing, Link, Node as NodeView, Status, Unit};
-use crate::history;
+use crate::document::{Etcd, FenceDevice, Fencing, Link, Node as NodeView, Setup, Status, Unit};
 use crate::look::{Answers, PeerWord, Seen, unit_names};
+use crate::{history, setup};
+
+/// What Pacemaker takes around an attempt to fence.
+const FENCING_HEADROOM_MS: u64 = 5_000;
 
 /// Makes facts of the answers, judges them, and tells everything.
 pub(crate) fn tell(node: &Node, answers: Answers, start: Instant) -> Seen {
     let gathered = gather(node, &answers);
-    let judgement = judge(node, &answers, &gathered);
-    let status = document(node, &answers, &gathered, &judgement, start.elapsed());
+    let setup = setup::unfinished(&node.place.state);
+    let judgement = in_set_up(judge(node, &answers, &gathered), setup.as_ref());
+    let mut status = document(node, &answers, &gathered, &judgement, start.elapsed());
+    status.setup = setup;
     Seen { gathered, judgement, status }
+}
+
+/// Before the pair has ever served, where its set-up stands says more than what is missing of a pair.
+fn in_set_up(judgement: Judgement, setup: Option<&Setup>) -> Judgement {
+    let early = matches!(
+        judgement.state,
+        State::SettingUp | State::Starting | State::Stopped | State::Blocked | State::Unknown
+    );
+    match setup {
+        Some(setup) if early => Judgement {
+            state: if setup.failed { State::Blocked } else { State::SettingUp },
+            on: None,
+            because: setup::words(setup),
+            next: setup.hint.clone(),
+            risks: judgement.risks,
+        },
+        _ => judgement,
+    }
 }
 
 fn gather(node: &Node, answers: &Answers) -> Gathered {
@@ -61,7 +84,9 @@ fn judge(node: &Node, answers: &Answers, gathered: &Gathered) -> Judgement {
         peer_etcd: peer_etcd(answers.peer.as_ref().ok()),
         standby,
         not_fenceable: cluster.map(|cluster| not_fenceable(node, cluster)).unwrap_or_default(),
-        fencing_failed: unclean && last_try.is_some_and(|event| event.outcome == "failed"),
+        fencing_failed: unclean
+            && (last_try.is_some_and(|event| event.outcome == "failed")
+                || gathered.facts.peer.absent_ms > fencing_limit_ms(node)),
         learner_percent: gathered.live.learner_percent,
         alarms: answers.alarms.clone().unwrap_or_default(),
     };
@@ -74,6 +99,14 @@ fn judge(node: &Node, answers: &Answers, gathered: &Gathered) -> Judgement {
         return Judgement { state: State::Unknown, on: None, because, next: None, ..judgement };
     }
     judgement
+}
+
+/// How long it may take from the loss of the peer to its power being off. Pacemaker does not write down every
+/// attempt that failed, so time has to tell.
+fn fencing_limit_ms(node: &Node) -> u64 {
+    let detection_ms = node.pair.detection.token_ms() + node.pair.detection.consensus_ms();
+    let delay_ms = node.pair.fence_delay_ms(node.pair.preferred());
+    detection_ms + delay_ms + node.pair.fencing.bmc_timeout_ms + FENCING_HEADROOM_MS
 }
 
 fn peer_etcd(word: Option<&PeerWord>) -> PeerEtcd {
@@ -145,6 +178,7 @@ fn document(
         fencing: fencing(node, answers),
         units: units(node, answers),
         incident: history::last_incident(&moments, judgement.state, now_ms),
+        setup: None,
     }
 }
 

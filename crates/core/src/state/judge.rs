@@ -99,7 +99,8 @@ fn serving(sight: &Sight<'_>, decision: &Decision) -> Judgement {
     let leaves = sight.standby.contains(peer) || sight.standby.contains(&facts.node);
     let state = if leaves { State::Maintenance } else { State::AtRisk };
     let because = format!("both nodes hold the data, but {first}");
-    said(state, None, because).risks(risks)
+    let judgement = said(state, None, because).risks(risks);
+    if sight.not_fenceable.is_empty() { judgement } else { judgement.next(commands::DRILL) }
 }
 
 /// Both may go on without the other: each passed the barrier in its present boot, with the other's member.
@@ -174,7 +175,9 @@ fn lost(sight: &Sight<'_>, decision: &Decision) -> Judgement {
     let facts = sight.facts;
     let peer = &facts.peer.name;
     if sight.fencing_failed {
-        let because = format!("{peer} is lost and cannot be switched off; it is tried again");
+        let because = format!(
+            "{peer} is lost and cannot be switched off; it is tried again. Only if you know that it is off:"
+        );
         return said(State::Blocked, None, because).next(commands::confirm(peer));
     }
     if let Some(blocked) = stuck(decision) {
@@ -266,7 +269,7 @@ fn risks(sight: &Sight<'_>) -> Vec<String> {
     }
     if sight.pacemaker {
         let said = [
-            (!pacemaker.quorate, "Corosync has no quorum".to_owned()),
+            (sight.corosync && !pacemaker.quorate, "Corosync has no quorum".to_owned()),
             (!is_online(facts, peer), format!("Pacemaker does not run on {peer}")),
             (!pacemaker.fencing_enabled, "fencing is switched off".to_owned()),
             (!pacemaker.startup_fencing, "start-up fencing is switched off".to_owned()),

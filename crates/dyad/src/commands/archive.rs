@@ -15,11 +15,11 @@ use dyad_node::{Node, gather};
 use dyad_status::look::{PATIENT, look};
 use serde::Serialize;
 
-use super::moments::{bytes, moment};
 use super::{person, this_node};
 use crate::cli::ArchiveCommand;
 use crate::exit::{Exit, Failure};
 use crate::output::{self, Format};
+use dyad_status::words::{bytes, moment};
 
 /// One copy, as it is told.
 #[derive(Debug, Serialize)]

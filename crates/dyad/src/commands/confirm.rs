@@ -9,9 +9,10 @@ use dyad_core::decision::Action;
 use dyad_core::facts::{EtcdState, Facts, Power};
 use dyad_node::Node;
 use dyad_node::confirm::{self, Known};
+use dyad_status::words::moment;
 use serde::Serialize;
 
-use super::{moments, person, this_node, waiting};
+use super::{person, this_node, waiting};
 use crate::cli::ConfirmArguments;
 use crate::exit::{Exit, Failure};
 use crate::output::{self, Format};
@@ -153,7 +154,7 @@ fn last_seen(node: &Node, facts: &Facts) -> String {
     let entries = node.journal().last(500);
     let sighting = entries.iter().rev().find(|entry| entry.facts["peer"]["present"] == true);
     match sighting {
-        Some(entry) => format!("not since {} UTC", moments::moment(entry.time_ms)),
+        Some(entry) => format!("not since {} UTC", moment(entry.time_ms)),
         None => "never, as far as the decision log tells".to_owned(),
     }
 }

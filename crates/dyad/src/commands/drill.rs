@@ -9,10 +9,11 @@ use anyhow::Context as _;
 use dyad_core::state::State;
 use dyad_node::{Node, pacemaker, power};
 use dyad_status::look::{PATIENT, look};
+use dyad_status::words::duration;
 use etcd_peer::client::Deadline;
 use serde::Serialize;
 
-use super::{moments, person, this_node, waiting};
+use super::{person, this_node, waiting};
 use crate::cli::DrillArguments;
 use crate::exit::{Exit, Failure};
 use crate::output::{self, Format};
@@ -69,8 +70,16 @@ fn report(node: &Arc<Node>, format: Format) -> anyhow::Result<Exit> {
         let asked: Vec<_> = [node.own(), node.peer()].map(|each| scope.spawn(|| ask(each))).into();
         asked.into_iter().filter_map(|thread| thread.join().ok()).collect()
     });
-    let last = look(node, PATIENT).status.fencing.last;
-    let all = bmcs.iter().all(|bmc| bmc.error.is_none());
+    let fencing = look(node, PATIENT).status.fencing;
+    let last = fencing.last;
+    // Pacemaker gives a test up that failed too often, for minutes.
+    let given_up: Vec<&str> = fencing
+        .devices
+        .iter()
+        .filter(|device| device.works == Some(false))
+        .map(|device| device.node.as_str())
+        .collect();
+    let all = bmcs.iter().all(|bmc| bmc.error.is_none()) && given_up.is_empty();
     match format {
         Format::Json => {
             #[derive(Serialize)]
@@ -96,6 +105,13 @@ fn report(node: &Arc<Node>, format: Format) -> anyhow::Result<Exit> {
                 format!("{} of {}: {} ({when})", last.action, last.node, last.outcome)
             });
             let _ = writeln!(text, "last used: {used}");
+            for name in given_up {
+                let _ = writeln!(
+                    text,
+                    "Pacemaker's own test of {name} failed; when the BMC answers again:\n  \
+                     crm_resource --cleanup --resource fence-{name}"
+                );
+            }
             let _ = writeln!(text, "a real test: dyad drill --really {}", node.peer().name);
             output::print_data(&text)?;
         }
@@ -185,8 +201,8 @@ fn told(drill: &Drill) -> String {
     format!(
         "{} was fenced after {}\nlongest time without a write here: {}\nprotected again after {}\n",
         drill.node,
-        moments::duration(drill.fenced_after_ms),
-        moments::duration(drill.longest_write_gap_ms),
-        moments::duration(drill.protected_after_ms)
+        duration(drill.fenced_after_ms),
+        duration(drill.longest_write_gap_ms),
+        duration(drill.protected_after_ms)
     )
 }

@@ -79,7 +79,7 @@ pub(super) fn run(arguments: &GatherArguments, format: Format) -> anyhow::Result
 }
 
 fn stamp() -> String {
-    super::moments::moment(dyad_node::journal::now_ms()).replace(' ', "-").replace(':', "")
+    dyad_status::words::moment(dyad_node::journal::now_ms()).replace(' ', "-").replace(':', "")
 }
 
 /// Does one step; whatever comes of it, the bundle says so.
@@ -140,7 +140,7 @@ fn told(body: &Body) -> String {
     format!(
         "{} ({}), {} of {all} steps complete; it opens with index.html\n",
         body.file,
-        super::moments::bytes(body.bytes as u64),
+        dyad_status::words::bytes(body.bytes as u64),
         all - missing
     )
 }

@@ -177,7 +177,7 @@ fn told(node: &Node, body: &Body) -> String {
         let position = side.position.as_deref().unwrap_or("not known");
         let _ = writeln!(text, "{}: {serves}, data: {}, end at {position}", side.node, side.class);
         if let Some(written) = side.last_written_ms {
-            let _ = writeln!(text, "    last written {} UTC", super::moments::moment(written));
+            let _ = writeln!(text, "    last written {} UTC", dyad_status::words::moment(written));
         }
         if let Some(revision) = side.revision {
             let _ = writeln!(text, "    revision {revision} in the database");

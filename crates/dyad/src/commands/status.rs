@@ -6,11 +6,13 @@ use std::io::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
+use dyad_core::state::State;
 use dyad_status::look::{glance, look};
+use dyad_status::setup;
 
 use super::this_node;
 use crate::cli::StatusArguments;
-use crate::exit::Exit;
+use crate::exit::{Exit, Failure};
 use crate::output::{self, Format};
 
 pub use text::text;
@@ -22,7 +24,10 @@ const CLEAR: &str = "\u{1b}[2J\u{1b}[H";
 
 /// Looks and tells; the exit code is the state.
 pub(super) fn run(arguments: &StatusArguments, format: Format) -> anyhow::Result<Exit> {
-    let node = Arc::new(this_node::open()?);
+    let node = match this_node::open() {
+        Ok(node) => Arc::new(node),
+        Err(failure) => return not_yet(failure),
+    };
     loop {
         let limit = arguments.limit_ms.map_or_else(glance, Duration::from_millis);
         let status = look(&node, limit).status;
@@ -41,4 +46,17 @@ pub(super) fn run(arguments: &StatusArguments, format: Format) -> anyhow::Result
         std::io::stdout().flush()?;
         std::thread::sleep(INTERVAL);
     }
+}
+
+/// A machine that is no node of a pair yet may be about to become one.
+fn not_yet(failure: Failure) -> anyhow::Result<Exit> {
+    let Some(setup) = setup::unfinished(&dyad_node::Place::default().state) else {
+        return Err(failure.into());
+    };
+    let state = if setup.failed { State::Blocked } else { State::SettingUp };
+    output::print_data(&format!("{state} - {}\n", setup::words(&setup)))?;
+    if let Some(hint) = &setup.hint {
+        output::print_hint(hint);
+    }
+    Ok(state.into())
 }

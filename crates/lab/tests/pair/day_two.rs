@@ -284,3 +284,103 @@ fn a_bundle_holds_no_secret() {
         assert!(text.contains(file), "{file} is not in the bundle");
     }
 }
+
+/// Asks the status page's server on a node for something.
+fn served(pair: &Pair, node: &str, path: &str) -> String {
+    let script = format!(
+        "exec 3<>/dev/tcp/127.0.0.1/9470; printf 'GET {path} HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n' >&3; cat <&3"
+    );
+    let finished = pair.exec(node, &["bash", "-c", &script], COMMAND).unwrap();
+    finished.stdout
+}
+
+/// The service of the status page tells the same as the command, follows a fail-over, holds no secret, and is not to be
+/// reached from elsewhere without TLS and a token.
+#[test]
+#[ignore = "needs root: make lab-test"]
+fn the_status_page_is_served() {
+    let pair = Pair::usual();
+    let told = refused(&pair, "node-a", &["dyad", "serve", "--listen", "0.0.0.0:9470"], 2);
+    assert!(told.contains("needs TLS and a token"), "{told}");
+    pair.run("node-a", &["systemctl", "start", "dyad-serve"]);
+    let says = |state: &str, redundant: &str| {
+        pair.wait(&format!("the page to say {state}"), || {
+            let page = served(&pair, "node-a", "/");
+            let metrics = served(&pair, "node-a", "/metrics");
+            let whole = page.contains(&format!("<h1>{state}")) && metrics.contains(redundant);
+            (!whole).then(|| served(&pair, "node-a", "/healthz"))
+        });
+    };
+    says("PROTECTED", "\ndyad_redundant 1\n");
+    pair.lose("node-b");
+    says("ALONE on node-a", "\ndyad_redundant 0\n");
+    assert!(served(&pair, "node-a", "/metrics").contains("\ndyad_failovers_total 1\n"));
+    pair.heal().unwrap();
+    pair.power_on("node-b");
+    pair.wait_protected();
+    says("PROTECTED", "\ndyad_redundant 1\n");
+    let password = pair.run("node-a", &["sed", "-n", "s/^password=//p", "/etc/dyad/bmc-node-a"]);
+    for path in ["/", "/metrics", "/status.json"] {
+        let text = served(&pair, "node-a", path);
+        assert!(text.starts_with("HTTP/1.1 200") && !text.contains(password.trim()), "{path}");
+    }
+    pair.run("node-a", &["systemctl", "stop", "dyad-serve"]);
+}
+
+/// A BMC that does not answer is told before it matters. When its node is lost all the same nobody can prove that: the
+/// other one waits, says so, and goes on with everything on a person's word.
+#[test]
+#[ignore = "needs root: make lab-test"]
+fn a_lost_node_that_cannot_be_fenced() {
+    let pair = Pair::usual();
+    pair.bmc("node-b", "hang".parse().unwrap()).unwrap();
+    let risk = wait_state(&pair, "node-a", "atRisk");
+    assert_eq!(risk["next"], "dyad drill", "{risk}");
+    assert!(
+        risk["because"].as_str().unwrap().contains("node-b could not be switched off"),
+        "{risk}"
+    );
+    let report = pair.exec("node-a", &["dyad", "drill"], COMMAND).unwrap();
+    assert_eq!(report.code, 3, "{report:?}");
+    assert!(report.stdout.contains("crm_resource --cleanup"), "{}", report.stdout);
+    refused(&pair, "node-a", &["dyad", "drill", "--really", "node-b", "--yes"], 4);
+    refused(&pair, "node-a", &["dyad", "gate"], 3);
+
+    let clients = pair.clients();
+    pair.pull_plug("node-b");
+    let blocked = wait_state(&pair, "node-a", "blocked");
+    assert_eq!(blocked["next"], "dyad confirm --yes-peer-is-down node-b", "{blocked}");
+    show(&pair, "node-a");
+    assert!(!pair.is_writable("node-a"));
+    pair.run_patiently("node-a", &["dyad", "confirm", "--yes-peer-is-down", "node-b"]);
+    assert!(pair.is_writable("node-a"));
+    wait_state(&pair, "node-a", "alone");
+
+    pair.heal().unwrap();
+    pair.power_on("node-b");
+    pair.wait_protected();
+    pair.run("node-a", &["crm_resource", "--cleanup", "--resource", "fence-node-b"]);
+    wait_state(&pair, "node-a", "protected");
+    clients.judge(&pair);
+}
+
+/// An old copy that is put back by mistake is not served: the node joins the one that went on, and nothing is lost.
+#[test]
+#[ignore = "needs root: make lab-test"]
+fn an_old_copy_that_is_put_back_is_not_served() {
+    let pair = Pair::usual();
+    let clients = pair.clients();
+    // A leave and a join leave a copy aside.
+    pair.run_patiently("node-a", &["dyad", "maintenance", "start", "node-b"]);
+    pair.run_patiently("node-a", &["dyad", "maintenance", "end", "node-b"]);
+    pair.wait_protected();
+    let list = pair.run("node-b", &["dyad", "archive", "list", "--output", "json"]);
+    let list: Value = serde_json::from_str(&list).unwrap();
+    let number = list["copies"].as_array().unwrap().last().unwrap()["number"].to_string();
+    refused(&pair, "node-b", &["dyad", "archive", "restore", &number], 4);
+    pair.run_patiently("node-b", &["dyad", "maintenance", "start", "node-b"]);
+    pair.run("node-b", &["dyad", "archive", "restore", &number, "--reason", "a mistake"]);
+    pair.run_patiently("node-b", &["dyad", "maintenance", "end", "node-b"]);
+    pair.wait_protected();
+    clients.judge(&pair);
+}

@@ -6,7 +6,7 @@ use dyad_node::Node;
 use serde_json::Value;
 
 use super::Done;
-use crate::commands::moments::{bytes, moment};
+use dyad_status::words::{bytes, moment};
 
 /// How many lines the timeline has at most: the newest.
 const LINES_MAX: usize = 500;

@@ -6,8 +6,8 @@ use anstyle::{AnsiColor, Style};
 use dyad_core::state::{State, Urgency};
 use dyad_status::document::{Etcd, FenceDevice, Node, Status, Unit};
 
-use crate::commands::moments::{bytes, duration, moment};
 use crate::wrap::wrap;
+use dyad_status::words::{bytes, duration, moment};
 
 /// The width of the report: it is read in tickets and on phones as often as on a screen.
 const WIDTH: usize = 80;

@@ -1,14 +1,14 @@
 //! Times and durations as people read them.
 
 /// A moment, in UTC, to the second.
-pub(crate) fn moment(ms: u64) -> String {
+pub fn moment(ms: u64) -> String {
     let time = time::OffsetDateTime::from_unix_timestamp_nanos(i128::from(ms) * 1_000_000);
     let format = time::macros::format_description!("[year]-[month]-[day] [hour]:[minute]:[second]");
     time.ok().and_then(|time| time.format(&format).ok()).unwrap_or_else(|| "?".to_owned())
 }
 
 /// A duration in the largest unit that says enough.
-pub(crate) fn duration(ms: u64) -> String {
+pub fn duration(ms: u64) -> String {
     let seconds = ms / 1_000;
     match seconds {
         0 => format!("{ms} ms"),
@@ -20,7 +20,7 @@ pub(crate) fn duration(ms: u64) -> String {
 }
 
 /// A size in the unit that says enough.
-pub(crate) fn bytes(bytes: u64) -> String {
+pub fn bytes(bytes: u64) -> String {
     match bytes {
         0..=9_999 => format!("{bytes} B"),
         10_000..=9_999_999 => format!("{} kB", bytes / 1_000),

@@ -1,0 +1,162 @@
+//! The one who looks, and what everybody else gets to see of it.
+
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use dyad_core::state::State;
+use dyad_node::Node;
+use dyad_status::document::Incident;
+use dyad_status::look::{PATIENT, look};
+use dyad_status::{Status, history};
+
+use crate::{metrics, page};
+
+/// How many incidents the page tells of.
+const INCIDENTS: usize = 5;
+
+/// What was seen, and everything that is made of it.
+#[derive(Debug, Clone)]
+pub struct View {
+    /// Grows with every change that people would notice.
+    pub number: u64,
+    /// When it was seen.
+    pub seen: Instant,
+    /// Where the pair stands.
+    pub state: State,
+    /// The document.
+    pub json: Arc<[u8]>,
+    /// The page.
+    pub html: Arc<[u8]>,
+    /// The metrics.
+    pub metrics: Arc<[u8]>,
+}
+
+/// What has been counted since this process began.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Counts {
+    /// How often a node was lost and the other went on.
+    pub failovers: u64,
+    /// For how long one node served alone, maintenance not counted.
+    pub alone: Duration,
+}
+
+/// Hands out what was seen last.
+#[derive(Debug, Default)]
+pub struct Watch {
+    view: Mutex<Option<View>>,
+    news: Condvar,
+}
+
+impl Watch {
+    /// Looks now, then every `interval` in a thread of its own.
+    pub fn start(node: Arc<Node>, interval: Duration) -> Arc<Self> {
+        let watch = Arc::new(Self::default());
+        let own = Arc::clone(&watch);
+        let mut counts = Counts::default();
+        let mut last = own.look(&node, None, &mut counts, Duration::ZERO);
+        thread::spawn(move || {
+            loop {
+                let start = Instant::now();
+                thread::sleep(interval);
+                last = own.look(&node, Some(last), &mut counts, start.elapsed());
+            }
+        });
+        watch
+    }
+
+    fn look(
+        &self,
+        node: &Arc<Node>,
+        last: Option<State>,
+        counts: &mut Counts,
+        since: Duration,
+    ) -> State {
+        let status = look(node, PATIENT).status;
+        count(counts, last, status.state, since);
+        let moments = history::moments(&node.place.log);
+        let incidents = history::incidents(&moments, status.state, status.time_ms, INCIDENTS);
+        self.show(&status, &incidents, *counts);
+        status.state
+    }
+
+    /// Makes everything of a status, once.
+    pub fn show(&self, status: &Status, incidents: &[Incident], counts: Counts) {
+        let number = self.latest().map_or(0, |view| view.number) + 1;
+        let json = document(status);
+        let view = View {
+            number,
+            seen: Instant::now(),
+            state: status.state,
+            json: json.into(),
+            html: page::page(status, incidents).into_bytes().into(),
+            metrics: metrics::metrics(status, counts).into_bytes().into(),
+        };
+        *self.view.lock().unwrap_or_else(PoisonError::into_inner) = Some(view);
+        self.news.notify_all();
+    }
+
+    /// What was seen last.
+    pub fn latest(&self) -> Option<View> {
+        self.view.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Waits for something newer than this, at most for `limit`.
+    pub fn newer_than(&self, number: u64, limit: Duration) -> Option<View> {
+        let view = self.view.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_old = |view: &mut Option<View>| view.as_ref().is_none_or(|v| v.number <= number);
+        let waited = self.news.wait_timeout_while(view, limit, is_old);
+        let (view, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        view.clone().filter(|view| view.number > number)
+    }
+}
+
+fn count(counts: &mut Counts, last: Option<State>, now: State, since: Duration) {
+    let alone = |state: State| matches!(state, State::Alone | State::CatchingUp);
+    if last.is_some_and(alone) {
+        counts.alone += since;
+    }
+    let was_whole =
+        matches!(last, Some(State::Protected | State::AtRisk | State::FailingOver | State::Split));
+    if was_whole && now == State::Alone {
+        counts.failovers += 1;
+    }
+}
+
+/// The document as `dyad status -o json` prints it.
+fn document(status: &Status) -> Vec<u8> {
+    let mut value = serde_json::to_value(status).unwrap_or_default();
+    if let Some(fields) = value.as_object_mut() {
+        fields.insert("apiVersion".into(), "dyad/v1".into());
+        fields.insert("kind".into(), "Status".into());
+    }
+    serde_json::to_vec_pretty(&value).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A fail-over is counted once, maintenance is none, and only time alone counts as such.
+    #[test]
+    fn counting() {
+        let mut counts = Counts::default();
+        let second = Duration::from_secs(1);
+        let story = [
+            State::Protected,
+            State::FailingOver,
+            State::Alone,
+            State::Alone,
+            State::CatchingUp,
+            State::Protected,
+            State::Maintenance,
+            State::Protected,
+        ];
+        let mut last = None;
+        for state in story {
+            count(&mut counts, last, state, second);
+            last = Some(state);
+        }
+        assert_eq!((counts.failovers, counts.alone), (1, second * 3));
+    }
+}
