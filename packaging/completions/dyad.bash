@@ -3537,13 +3537,17 @@ _dyad() {
             return 0
             ;;
         dyad__subcmd__setup)
-            opts="-o -h -V --bundle --take-over-unit --take-over-data --once --output --help --version"
+            opts="-o -h -V --bundle --over-ssh --take-over-unit --take-over-data --once --output --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --bundle)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --over-ssh)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

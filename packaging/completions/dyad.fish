@@ -74,6 +74,7 @@ json\t'One JSON document with `apiVersion` and `kind`'"
 complete -c dyad -n "__fish_dyad_using_subcommand render" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c dyad -n "__fish_dyad_using_subcommand render" -s V -l version -d 'Print version'
 complete -c dyad -n "__fish_dyad_using_subcommand setup" -l bundle -d 'The bundle of this node, as `dyad render` wrote it' -r -F
+complete -c dyad -n "__fish_dyad_using_subcommand setup" -l over-ssh -d 'Set up both nodes of this pair.yaml from here, with your own `ssh` as root' -r -F
 complete -c dyad -n "__fish_dyad_using_subcommand setup" -l take-over-unit -d 'An etcd that runs here already, as this systemd unit: take it over with its data' -r
 complete -c dyad -n "__fish_dyad_using_subcommand setup" -l take-over-data -d 'Its data directory, the one with `member` in it' -r -F
 complete -c dyad -n "__fish_dyad_using_subcommand setup" -s o -l output -d 'How data is printed: for people, or as one versioned JSON document' -r -f -a "text\t'For people'

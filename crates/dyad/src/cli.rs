@@ -361,6 +361,12 @@ pub struct SetupArguments {
     /// The bundle of this node, as `dyad render` wrote it
     #[arg(long, value_name = "DIR")]
     pub bundle: Option<PathBuf>,
+    /// Set up both nodes of this pair.yaml from here, with your own `ssh` as root
+    ///
+    /// Renders, gives each node its bundle, and runs the set-up on both at the same time. The nodes must have the
+    /// package, and `ssh NAME` must reach each by its name without asking.
+    #[arg(long, value_name = "PAIR_YAML", conflicts_with_all = ["bundle", "once", "take_over_unit"])]
+    pub over_ssh: Option<PathBuf>,
     /// An etcd that runs here already, as this systemd unit: take it over with its data
     ///
     /// One member, or two on two nodes; run it on each node that has one. It keeps its identity and

@@ -14,6 +14,7 @@ mod gate;
 mod gather;
 mod init;
 mod maintenance;
+mod over_ssh;
 mod pair_file;
 mod person;
 mod render;

@@ -6,12 +6,16 @@ use dyad_setup::job::apply::{self, ApplyOptions};
 use dyad_setup::job::{self, HandOver, Options};
 use dyad_setup::state::{FailureKind, SetupFailure, SetupState};
 
+use super::over_ssh;
 use crate::cli::SetupArguments;
 use crate::exit::{Exit, Failure};
 use crate::output::{self, Format};
 
 /// Runs the job; progress is talk, what it came to is data.
 pub(super) fn run(arguments: SetupArguments, format: Format) -> anyhow::Result<Exit> {
+    if let Some(file) = &arguments.over_ssh {
+        return over_ssh::run(file, format);
+    }
     let hand_over = match (arguments.take_over_unit, arguments.take_over_data) {
         (Some(unit), Some(data_dir)) => Some(HandOver { unit, data_dir }),
         _ => None,

@@ -6,5 +6,6 @@ mod common;
 mod failures;
 mod handed_over;
 mod interrupted;
+mod over_ssh;
 mod removed;
 mod together;
