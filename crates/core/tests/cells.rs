@@ -150,3 +150,32 @@ fn a_short_second_look_needs_the_same_membership() {
     facts.peer.present = true;
     assert!(!facts.still_hold(&ring, true));
 }
+
+/// R8: a voter whose disk takes no writes yields to a peer that runs and is fit, and to no other.
+#[test]
+fn a_full_disk_yields_to_a_fit_peer_that_runs() {
+    let mut facts = fixture::pair_at_rest();
+    facts.disk_writable = false;
+    let mut peer = fixture::statement(Pair);
+    peer.etcd = EtcdWord::Running;
+    peer.eligible = true;
+    peer.disk_writable = true;
+    facts.peer.statement = Some(peer.clone());
+    assert_eq!(action(&facts), "yield", "{:?}", decide(&facts));
+
+    let unfit: [fn(&mut dyad_core::Statement); 4] = [
+        |peer| peer.eligible = false,
+        |peer| peer.disk_writable = false,
+        |peer| peer.leaving = true,
+        |peer| peer.etcd = EtcdWord::Stopped,
+    ];
+    for change in unfit {
+        let mut peer = peer.clone();
+        change(&mut peer);
+        facts.peer.statement = Some(peer);
+        assert_ne!(action(&facts), "yield", "{:?}", facts.peer.statement);
+    }
+    facts.peer.statement = Some(peer);
+    facts.disk_writable = true;
+    assert_ne!(action(&facts), "yield");
+}

@@ -251,6 +251,7 @@ fn barrier(node: &Node, facts: &Facts, with: MemberId) -> Result<(), Failure> {
     let after = node.client.status(deadline)?;
     earn(node, facts, with, EligibleBy::Barrier)?;
     node.memory.set_passed(member)?;
+    node.memory.keep_ballast()?;
     node.memory.clear_take_over()?;
     // What is committed through both in one and the same term is on the peer's disk for certain: a disk that
     // later ends before it was rolled back (R11).

@@ -13,6 +13,9 @@ use serde::{Deserialize, Serialize};
 use crate::place::{BesideData, Place};
 use crate::record::{self, Error};
 
+/// More than a mark and what a file system needs to hold it.
+const BALLAST_BYTES: usize = 256 << 10;
+
 /// The records of one node.
 #[derive(Debug, Clone)]
 pub struct Memory {
@@ -98,9 +101,26 @@ impl Memory {
         record::remove_durable(&self.beside.take_over_mark())
     }
 
-    /// Writes the yield mark; it is on the disk when this returns (R4, R8).
+    /// Writes the yield mark; it is on the disk when this returns (R4, R8). A full disk is one reason to
+    /// yield: then the ballast makes room.
     pub fn mark_yield(&self, mark: &YieldMark) -> Result<(), Error> {
-        record::write_durable(&self.beside.yield_mark(), mark)
+        let path = self.beside.yield_mark();
+        match record::write_durable(&path, mark) {
+            Err(error) if error.is_full_disk() => {
+                record::remove_durable(&self.beside.ballast())?;
+                record::write_durable(&path, mark)
+            }
+            other => other,
+        }
+    }
+
+    /// Lays the ballast in, if there is none.
+    pub fn keep_ballast(&self) -> Result<(), Error> {
+        let path = self.beside.ballast();
+        if path.exists() {
+            return Ok(());
+        }
+        record::write_durable(&path, &"ballast ".repeat(BALLAST_BYTES / 8))
     }
 
     /// Removes the yield mark.

@@ -101,6 +101,11 @@ impl BesideData {
         self.directory.join("beginning")
     }
 
+    /// Room that is kept for the marks of a node whose disk is full.
+    pub fn ballast(&self) -> PathBuf {
+        self.directory.join("ballast")
+    }
+
     /// Datasets that were moved aside.
     pub fn aside(&self) -> PathBuf {
         self.directory.join("aside")

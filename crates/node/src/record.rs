@@ -37,6 +37,13 @@ pub enum Error {
     },
 }
 
+impl Error {
+    /// Whether there was no room.
+    pub fn is_full_disk(&self) -> bool {
+        matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull)
+    }
+}
+
 fn failed<'a>(step: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> Error + 'a {
     move |source| Error::Io { step, path: path.to_owned(), source }
 }

@@ -218,7 +218,7 @@ fn deaf(facts: &Facts, standing: &Standing, heard: &Statement) -> Verdict {
 }
 
 /// Which of two deaf nodes yields: never to one that could not go on.
-fn yields(facts: &Facts, standing: &Standing, heard: &Statement) -> bool {
+pub(crate) fn yields(facts: &Facts, standing: &Standing, heard: &Statement) -> bool {
     if heard.class == Class::Alone {
         return true;
     }

@@ -1,13 +1,13 @@
 //! An etcd at rest.
 
-use super::{Verdict, table, take_over, third_member};
+use super::{Verdict, live, table, take_over, third_member};
 use crate::commands;
 use crate::dataset::Class;
 use crate::decision::{Action, Awaited, Refusal, Rule};
 use crate::facts::Facts;
 use crate::proof;
 use crate::standing::Standing;
-use crate::statement::Statement;
+use crate::statement::{EtcdWord, Statement};
 
 /// What to do while the own etcd is at rest.
 pub(crate) fn rest(facts: &Facts, standing: &Standing) -> Verdict {
@@ -20,7 +20,9 @@ pub(crate) fn rest(facts: &Facts, standing: &Standing) -> Verdict {
     }
     match facts.heard() {
         Some(heard) => {
-            doubtful(facts, standing, heard).unwrap_or_else(|| table::cell(facts, standing, heard))
+            let otherwise = || table::cell(facts, standing, heard);
+            let unfit = || cannot_vote(facts, standing, heard);
+            doubtful(facts, standing, heard).or_else(unfit).unwrap_or_else(otherwise)
         }
         None if facts.peer.present => silent(facts, standing),
         None => absent(facts, standing),
@@ -64,6 +66,21 @@ fn doubtful(facts: &Facts, standing: &Standing, heard: &Statement) -> Option<Ver
         return Some(rolled_back(format!("{name}'s"), memory.last, stated));
     }
     None
+}
+
+/// R8, at rest: an etcd on a disk that takes no writes ends as soon as it has begun. While the peer's runs
+/// without a leader and could go on, this node yields at once; started again and again it would only hold the
+/// other up.
+fn cannot_vote(facts: &Facts, standing: &Standing, heard: &Statement) -> Option<Verdict> {
+    let due = !facts.disk_writable
+        && standing.class == Class::Pair
+        && heard.etcd != EtcdWord::Stopped
+        && live::yields(facts, standing, heard);
+    let because = || {
+        let name = &facts.peer.name;
+        format!("the own disk is full or read-only, and {name} is fit to go on")
+    };
+    due.then(|| Verdict::new(Action::Yield, Rule::R8, because()))
 }
 
 /// The peer is there but has said nothing that answers this boot.

@@ -24,8 +24,12 @@ fn a_full_disk_stops_one_node_only() {
         (free > 1024).then(|| format!("{free} KiB free"))
     });
     // Its etcd ends by itself as soon as it needs room; a crash makes it need room at once.
+    let seen = pair.seen("node-b");
     let _ = pair.request(&Request::KillEtcd { node: "node-b".into() });
+    pair.wait_decision("node-b", seen, "yield", "R8");
     pair.wait_writable("node-a");
+    assert_eq!(pair.powered_off(), Vec::<String>::new());
+    assert_eq!(pair.voters("node-a"), 1);
     pair.heal().unwrap();
     pair.wait_protected();
     clients.judge(&pair);
