@@ -49,7 +49,8 @@ fn a_slow_disk_fences_nobody() {
     for _ in 0..10 {
         let limit = std::time::Duration::from_secs(20);
         let finished = pair.exec("node-b", &["sh", "-c", monitor], limit).unwrap();
-        assert_eq!(finished.code, 8, "{finished:?}");
+        // Promoted; or promoted and degraded, while a stall costs the leader its place.
+        assert!([8, 191].contains(&finished.code), "{finished:?}");
     }
     assert_eq!(pair.powered_off(), Vec::<String>::new());
     // "Might fail soon" is what a node without a leader says meanwhile; nothing has failed.
