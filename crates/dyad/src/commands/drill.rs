@@ -23,8 +23,8 @@ use crate::wrap::wrap;
 const WRITE_LIMIT: Duration = Duration::from_secs(2);
 /// The pause between two writes.
 const WRITE_PAUSE: Duration = Duration::from_millis(20);
-/// How long after fencing writes are watched: the take-over is a matter of milliseconds then.
-const WATCH: Duration = Duration::from_secs(15);
+/// How long it may take until the loss of the node shows: a token, and what follows it.
+const LOSS_LIMIT: Duration = Duration::from_mins(1);
 /// The key that the drill writes to.
 const KEY: &[u8] = b"dyad/drill";
 
@@ -158,27 +158,34 @@ fn fence(node: &Arc<Node>, name: &str, arguments: &DrillArguments) -> anyhow::Re
     let limit = Duration::from_millis(delay_ms).max(Duration::from_mins(1));
     let stop = AtomicBool::new(false);
     let start = Instant::now();
-    let (fenced, gap) = std::thread::scope(|scope| {
+    let wait = Duration::from_secs(arguments.wait);
+    let (fenced, back, gap) = std::thread::scope(|scope| {
         let writes = scope.spawn(|| longest_gap(node, &stop));
         let fenced = pacemaker::fence(&target, limit).map(|()| elapsed_ms(start));
-        if fenced.is_ok() {
-            std::thread::sleep(WATCH);
-        }
+        let back = if fenced.is_ok() { protected_again(node, wait) } else { Ok(()) };
         stop.store(true, Ordering::Relaxed);
-        (fenced, writes.join())
+        (fenced, back, writes.join())
     });
     let fenced_after_ms = fenced.with_context(|| format!("fencing {target}"))?;
     let gap = gap.map_err(|_| anyhow::anyhow!("the writes of the drill failed"))??;
-    let wait = Duration::from_secs(arguments.wait);
-    waiting::until(node, wait, "the pair to be protected again", |seen| {
-        seen.judgement.state == State::Protected
-    })?;
+    back?;
     Ok(Drill {
         node: target.to_string(),
         fenced_after_ms,
         longest_write_gap_ms: gap,
         protected_after_ms: elapsed_ms(start),
     })
+}
+
+/// Waits until the loss has shown, and then until it is made good: what is seen at once is from before.
+fn protected_again(node: &Arc<Node>, limit: Duration) -> Result<(), Failure> {
+    waiting::until(node, LOSS_LIMIT.min(limit), "the loss to show", |seen| {
+        seen.judgement.state != State::Protected
+    })?;
+    waiting::until(node, limit, "the pair to be protected again", |seen| {
+        seen.judgement.state == State::Protected
+    })
+    .map(drop)
 }
 
 /// Writes through this node's etcd until told to stop; gives the longest time without an acknowledged write.

@@ -102,8 +102,10 @@ fn archives(bundles: &[Bundle; 2]) -> anyhow::Result<Vec<String>> {
 /// Sets one node up and gives its exit code; what it says is shown with its name.
 fn set_up(node: &str, archive: &str) -> Option<i32> {
     let told = |text: &str| anstream::eprintln!("{node}: {text}");
+    // A master that stays behind would hold the pipes, and nothing here would end.
     let spawned = Command::new("ssh")
-        .args(["-o", "BatchMode=yes", "-o", "ConnectTimeout=15", node, REMOTE])
+        .args(["-o", "BatchMode=yes", "-o", "ConnectTimeout=15", "-o", "ControlMaster=no"])
+        .args([node, REMOTE])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

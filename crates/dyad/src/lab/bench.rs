@@ -218,7 +218,11 @@ impl Pair<'_> {
         let start = now_ns();
         let mut receiver = command.stdin(Stdio::null()).spawn().context("starting the receiver")?;
         self.run(self.name(0), &["perl", "-e", &send])?;
-        anyhow::ensure!(receiver.wait()?.success(), "the receiver of the copy failed");
+        let received = || match receiver.try_wait() {
+            Ok(Some(status)) if status.success() => None,
+            other => Some(format!("the receiver: {other:?}")),
+        };
+        self.lab.wait_until("the copy to be on the disk", COMMAND, received).map_err(failure)?;
         let ms = Duration::from_nanos(now_ns() - start).as_secs_f64() * 1e3;
         samples.entry(COPY).or_default().push(ms);
         Ok(())

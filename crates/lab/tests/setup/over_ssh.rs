@@ -37,7 +37,7 @@ fn both_nodes_are_set_up_from_elsewhere() {
     let lab = &nodes.config().name;
     // ssh -o ... -o ... NODE COMMAND
     let lead = format!(
-        "#!/bin/sh\nshift 4\nnode=$1\nshift\nexec {} lab --name {lab} exec \"$node\" -- sh -c \"$*\"\n",
+        "#!/bin/sh\nwhile [ \"$1\" = -o ]; do shift 2; done\nnode=$1\nshift\nexec {} lab --name {lab} exec \"$node\" -- sh -c \"$*\"\n",
         dyad.display()
     );
     let done = run(&lead);

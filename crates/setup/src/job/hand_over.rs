@@ -79,8 +79,8 @@ pub(super) fn run(work: &mut Work<'_>, clock: &mut Clock<'_>) -> Result<String, 
     });
     if let Err(trouble) = served {
         // A pair's data cannot go back alone: the other node may serve with this one's vote any moment.
-        if voters == 1 {
-            let _ = node.runner.stop();
+        // Nor while the new etcd may still run: two processes would write to one dataset.
+        if voters == 1 && node.runner.stop().is_ok() {
             bring_back(&old, &source, &target, clock);
         }
         return Err(trouble.hint("dyad explain shows why it does not serve"));
@@ -230,12 +230,24 @@ fn exchange(old: &HandOver, from: &Path, to: &Path, clock: &Clock<'_>) -> Result
     Ok(())
 }
 
-/// The old etcd runs again, with its data. What fails here is told by the error that led to it.
+/// The old etcd runs again, with its data; without them it stays off, for it would begin a new history. What fails
+/// here is told by the error that led to it.
 fn bring_back(old: &HandOver, source: &Path, target: &Path, clock: &Clock<'_>) {
-    if target.exists() && !source.exists() {
-        let _ = fs::rename(target, source);
+    if !put_back(source, target) {
+        return;
     }
     let _ = machine::systemctl(&["enable", "--quiet", "--now", &old.unit], clock);
+}
+
+/// Moves the data back to where the old etcd looks for them; whether they are there.
+fn put_back(source: &Path, target: &Path) -> bool {
+    if target.exists() && !source.exists() && fs::rename(target, source).is_err() {
+        return false;
+    }
+    for directory in [target.parent(), source.parent()].into_iter().flatten() {
+        let _ = record::sync_directory(directory);
+    }
+    source.exists()
 }
 
 /// What the agent's monitor does, at once and not seconds later: say what is on the disk now, and do what follows.
@@ -265,6 +277,26 @@ mod tests {
         let old =
             HandOver { unit: "etcd.service".into(), data_dir: "/var/lib/etcd/default".into() };
         check(&dataset, &old).map_err(|trouble| trouble.why)
+    }
+
+    /// The old etcd is started again only with its data in place: without them it would begin a new history.
+    #[test]
+    fn data_are_back_before_the_old_etcd() {
+        let directory = tempfile::tempdir().unwrap();
+        let (source, target) =
+            (directory.path().join("old/member"), directory.path().join("new/member"));
+        fs::create_dir_all(source.parent().unwrap()).unwrap();
+        assert!(!put_back(&source, &target));
+        fs::create_dir_all(target.join("wal")).unwrap();
+        assert!(put_back(&source, &target));
+        assert!(source.join("wal").exists() && !target.exists());
+        // Never stopped, never moved.
+        assert!(put_back(&source, &target));
+
+        fs::rename(&source, &target).unwrap();
+        fs::remove_dir(source.parent().unwrap()).unwrap();
+        assert!(!put_back(&source, &target));
+        assert!(target.exists());
     }
 
     /// One or two voters are taken over; a third member, a learner or damage is refused by name.

@@ -23,7 +23,7 @@ const STEP_LIMIT: Duration = Duration::from_mins(1);
 const UNITS: [&str; 4] =
     ["dyad-setup.service", "dyad-lone-boot.service", "pacemaker.service", "corosync.service"];
 /// What the set-up brought.
-const BROUGHT: [&str; 9] = [
+const BROUGHT: [&str; 10] = [
     "/etc/corosync/corosync.conf",
     "/etc/corosync/authkey",
     "/etc/dyad",
@@ -31,6 +31,7 @@ const BROUGHT: [&str; 9] = [
     "/etc/systemd/system/dyad-lone-boot.service",
     "/etc/systemd/system/dyad-follow.service",
     "/etc/systemd/system/dyad-etcd.service",
+    "/etc/systemd/system/dyad-etcd.service.d/10-podman.conf",
     "/etc/systemd/system/dyad.slice",
     "/etc/systemd/system/corosync.service.d/10-dyad.conf",
 ];
