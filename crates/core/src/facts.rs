@@ -247,7 +247,8 @@ pub enum EligibleBy {
 pub struct Etcd {
     /// What it does.
     pub state: EtcdState,
-    /// For how long it has had no leader, in milliseconds; 0 with a leader.
+    /// For how long it has had no leader, in milliseconds; 0 with a leader. Of a learner that is not far enough
+    /// to know one: for how long it has received nothing.
     #[serde(default)]
     pub leaderless_ms: u64,
     /// The membership it has applied, as it says itself. Empty if it does not answer.

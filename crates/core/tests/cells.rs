@@ -3,7 +3,10 @@
 mod fixture;
 
 use dyad_core::dataset::Class::{self, Alone, Broken, Learner, Left, None, Pair};
+use dyad_core::dataset::Membership;
 use dyad_core::decide;
+use dyad_core::facts::{EtcdState, LiveMember};
+use dyad_core::ids::MemberId;
 use dyad_core::statement::{EtcdWord, Listed, Place};
 
 /// Rows: me. Columns: the peer. What is decided, by name.
@@ -105,8 +108,7 @@ fn a_join_waits_for_the_peer_to_serve_and_to_add() {
         peer.last = Option::None;
         facts.peer.statement = Some(peer.clone());
         assert_eq!(action(&facts), "wait", "{own}");
-        peer.listener =
-            Some(Listed { member: dyad_core::ids::MemberId(0xa2), place: Place::Learner });
+        peer.listener = Some(Listed { member: MemberId(0xa2), place: Place::Learner });
         facts.peer.statement = Some(peer);
         assert_eq!(action(&facts), "joinAsLearner", "{own}");
     }
@@ -133,6 +135,56 @@ fn a_given_up_member_is_not_joined_again() {
     peer.etcd = EtcdWord::Serving;
     peer.last = Option::None;
     peer.listener = Some(Listed { member: fixture::ME, place: Place::Learner });
+    facts.peer.statement = Some(peer);
+    assert_eq!(action(&facts), "wait", "{:?}", decide(&facts));
+}
+
+/// R4: a learner that replays a long log, in which third members stand and it does not, knows no leader for as long
+/// as that takes. It is left alone as long as it gets on; stuck, it starts again; and only a learner whose vote is
+/// waited for is deaf (R8).
+#[test]
+fn a_learner_may_take_its_time() {
+    let mut facts = fixture::pair_at_rest();
+    facts.dataset = fixture::dataset(Learner);
+    facts.dataset.prefixes[0].membership = Membership::new([MemberId(7), MemberId(8)], []);
+    facts.etcd.state = EtcdState::NoLeader;
+    facts.etcd.leaderless_ms = 2 * facts.policy.leaderless_ms_max;
+    let mut peer = fixture::statement(Alone);
+    peer.etcd = EtcdWord::Serving;
+    peer.listener = Some(Listed { member: fixture::ME, place: Place::Learner });
+    facts.peer.statement = Some(peer.clone());
+    assert_eq!(action(&facts), "wait", "{:?}", decide(&facts));
+
+    facts.etcd.leaderless_ms = 4 * facts.policy.leaderless_ms_max;
+    assert_eq!(action(&facts), "stop", "{:?}", decide(&facts));
+
+    facts.dataset = fixture::dataset(Learner);
+    peer.listener = Some(Listed { member: fixture::ME, place: Place::Voter });
+    facts.peer.statement = Some(peer);
+    assert_eq!(action(&facts), "yield", "{:?}", decide(&facts));
+}
+
+/// R4: a learner that has yielded never starts again under its id: its voter drops it, so that it can be added anew.
+#[test]
+fn a_learner_that_has_yielded_is_dropped() {
+    let mut facts = fixture::pair_at_rest();
+    facts.dataset = fixture::dataset(Alone);
+    facts.etcd.state = EtcdState::Leader;
+    let member = |id, node: &str, learner| LiveMember {
+        id,
+        node: Some(node.into()),
+        learner,
+        started: false,
+        caught_up: false,
+    };
+    facts.etcd.members =
+        vec![member(fixture::ME, "north", false), member(fixture::PEER, "south", true)];
+    let mut peer = fixture::statement(Left);
+    peer.member_id = Some(fixture::PEER);
+    peer.yielded = true;
+    facts.peer.statement = Some(peer.clone());
+    assert_eq!(action(&facts), "dropLearner", "{:?}", decide(&facts));
+    peer.yielded = false;
     facts.peer.statement = Some(peer);
     assert_eq!(action(&facts), "wait", "{:?}", decide(&facts));
 }

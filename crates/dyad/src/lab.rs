@@ -205,6 +205,9 @@ pub struct UpArgs {
     /// Corosync's token time-out in milliseconds
     #[arg(long, value_name = "MS")]
     pub token_ms: Option<u32>,
+    /// The size of each node's disk for etcd
+    #[arg(long, value_name = "MIB")]
+    pub disk_mib: Option<u32>,
     /// Encrypt etcd's traffic, with certificates both ways
     #[arg(long, conflicts_with = "minimal")]
     pub tls: bool,

@@ -3,6 +3,7 @@
 use dyad_core::decision::Outcome as Word;
 use dyad_core::facts::{Notification, Operation, Request, Role, When};
 
+use crate::boot;
 use crate::follow;
 use crate::gather::words;
 use crate::node::{Error, Node, Outcome, is_retried};
@@ -52,9 +53,8 @@ pub fn run(word: &str, environment: &Environment, place: Place) -> Answer {
 }
 
 fn operate(request: &Request, environment: &Environment, place: Place) -> Answer {
-    let Some(name) = environment.node() else {
-        return Answer::failed(code::CONFIGURED, "Pacemaker did not say which node this is".into());
-    };
+    // Pacemaker says which node it is; its tools, and people, do not.
+    let name = environment.node().unwrap_or_else(boot::host_name);
     let node = match Node::open(place, &name) {
         Ok(node) => node,
         Err(error) => return Answer::failed(code::CONFIGURED, words(&error)),

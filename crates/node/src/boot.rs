@@ -1,8 +1,14 @@
-//! This boot, and its own clock. Wall clocks are never compared.
+//! This machine, this boot, and its own clock. Wall clocks are never compared.
 
 use std::io;
 
-use dyad_core::ids::BootId;
+use dyad_core::ids::{BootId, NodeName};
+
+/// This machine's name, by which the pair knows it.
+pub fn host_name() -> NodeName {
+    let text = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    NodeName::from(text.trim())
+}
 
 /// The kernel's name of the present boot.
 pub fn boot_id() -> io::Result<BootId> {

@@ -1,9 +1,13 @@
 //! Who is there, as Corosync says.
 
+use std::path::Path;
 use std::time::Duration;
 
+use dyad_core::ids::RingId;
 use dyad_program::{command, run};
 
+/// Where Corosync keeps the number of its present membership.
+const STATE: &str = "/var/lib/corosync";
 /// Corosync answers from memory; longer means that it is not well.
 const LIMIT: Duration = Duration::from_secs(3);
 
@@ -42,6 +46,21 @@ pub fn membership() -> Result<Membership, Error> {
     parse(&finished.stdout)
 }
 
+/// Whether this is still the membership, by the number that Corosync writes down before a new one begins. It ends
+/// rather than go on without having written it. The tool above makes four connections to say the same, and
+/// clients wait meanwhile.
+pub fn is_unchanged(ring: &RingId, own_id: u32) -> bool {
+    is_unchanged_in(Path::new(STATE), ring, own_id)
+}
+
+fn is_unchanged_in(state: &Path, ring: &RingId, own_id: u32) -> bool {
+    let Ok(bytes) = std::fs::read(state.join(format!("ringid_{own_id}"))) else { return false };
+    let Ok(bytes) = <[u8; 8]>::try_from(bytes) else { return false };
+    // As the tool prints it: the number of the representative, a dot, the sequence in hexadecimal.
+    let sequence = ring.0.rsplit_once('.').and_then(|(_, hex)| u64::from_str_radix(hex, 16).ok());
+    sequence == Some(u64::from_ne_bytes(bytes))
+}
+
 /// Releases a node that waits for its peer since it booted. Only on proof that the peer is off (R5).
 pub fn cancel_wait_for_all() -> Result<(), dyad_program::Error> {
     let arguments = ["-s", "quorum.cancel_wait_for_all", "u8", "1"];
@@ -73,4 +92,25 @@ fn parse(text: &str) -> Result<Membership, Error> {
         waits_for_all: flags.contains("WaitForAll") && quorate != "Yes",
         nodes,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Only the very number that was seen is the same membership; without a number there is no short cut.
+    #[test]
+    fn a_new_membership_is_seen_in_the_file() {
+        let state = tempfile::tempdir().unwrap();
+        let write = |bytes: &[u8]| std::fs::write(state.path().join("ringid_2"), bytes).unwrap();
+        let unchanged = |ring: &str, own| is_unchanged_in(state.path(), &RingId::from(ring), own);
+        assert!(!unchanged("1.24", 2));
+        write(&0x24_u64.to_ne_bytes());
+        assert!(unchanged("1.24", 2));
+        assert!(!unchanged("1.28", 2) && !unchanged("1.24", 1) && !unchanged("unknown", 2));
+        write(&0x28_u64.to_ne_bytes());
+        assert!(!unchanged("1.24", 2));
+        write(b"short");
+        assert!(!unchanged("1.24", 2));
+    }
 }

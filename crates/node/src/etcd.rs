@@ -109,6 +109,9 @@ pub fn environment(pair: &Pair, own: &Node, members: &[(String, Vec<String>)]) -
         ("ETCD_HEARTBEAT_INTERVAL", etcd.heartbeat_ms.to_string()),
         ("ETCD_ELECTION_TIMEOUT", etcd.election_ms.to_string()),
         ("ETCD_STRICT_RECONFIG_CHECK", "true".to_owned()),
+        // A node that comes back begins with nothing. The longer the log that it is given, the longer the pair
+        // has no spare: a snapshot is copied at the speed of the link, a log is replayed entry by entry.
+        ("ETCD_SNAPSHOT_COUNT", SNAPSHOT_COUNT.to_string()),
         ("ETCD_LOGGER", "zap".to_owned()),
     ];
     if let Some(tls) = &etcd.tls {
@@ -130,6 +133,9 @@ pub fn environment(pair: &Pair, own: &Node, members: &[(String, Vec<String>)]) -
         text
     })
 }
+
+/// After so many entries etcd takes a snapshot and forgets all but the last 5,000: the default of etcd 3.6.
+const SNAPSHOT_COUNT: u32 = 10_000;
 
 /// What the local etcd says, beside what decisions rest on.
 #[derive(Debug, Clone)]

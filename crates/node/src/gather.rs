@@ -86,6 +86,8 @@ pub struct Disk {
     pub writable: bool,
     /// What tells of earlier data, where there are none now (R12).
     pub traces: Vec<String>,
+    /// Of a learner: how much it has got, as a number that changes whenever it gets more; else 0.
+    pub received: u64,
 }
 
 impl Disk {
@@ -97,7 +99,11 @@ impl Disk {
             Class::None => traces::find(data_dir, beside, began),
             _ => Vec::new(),
         };
-        Self { dataset, writable: takes_writes(beside.directory()), traces }
+        let received = match dataset.class {
+            Class::Learner => received(data_dir, &dataset),
+            _ => 0,
+        };
+        Self { dataset, writable: takes_writes(beside.directory()), traces, received }
     }
 }
 
@@ -142,8 +148,7 @@ impl Sources<'_> {
     /// The look after an announcement (R2a), if `core` says that asking Corosync is enough; else nothing, and
     /// everything is gathered anew.
     pub fn look_again(&self, before: &Gathered) -> Option<Gathered> {
-        let seen = corosync::membership().ok()?;
-        if !before.facts.still_hold(&RingId::from(seen.ring.as_str()), seen.quorate) {
+        if !self.membership_holds(&before.facts)? {
             return None;
         }
         let mut again = before.clone();
@@ -151,6 +156,24 @@ impl Sources<'_> {
         again.facts.published = self.memory.published();
         again.facts.eligibility = self.memory.eligibility();
         Some(again)
+    }
+
+    /// The short cut of the second look. With the membership stands its quorum: nothing else changes it in a
+    /// cluster of two.
+    fn membership_holds(&self, facts: &Facts) -> Option<bool> {
+        let unchanged =
+            self.id_of(self.own).is_some_and(|own| corosync::is_unchanged(&facts.ring, own));
+        if unchanged {
+            return Some(facts.still_hold(&facts.ring, facts.pacemaker.quorate));
+        }
+        let seen = corosync::membership().ok()?;
+        Some(facts.still_hold(&RingId::from(seen.ring.as_str()), seen.quorate))
+    }
+
+    /// Corosync's number for a node: its place in the pair.
+    fn id_of(&self, node: &PairNode) -> Option<u32> {
+        let position = self.pair.nodes.iter().position(|known| known.name == node.name)?;
+        u32::try_from(position + 1).ok()
     }
 
     /// Facts from what each source said.
@@ -170,9 +193,10 @@ impl Sources<'_> {
         });
         let uptime_ms = boot::uptime_ms().unwrap_or_default();
         let leaderless = matches!(live.etcd.state, EtcdState::NoLeader);
-        live.etcd.leaderless_ms = self.memory.duration("leaderless", leaderless, uptime_ms);
         let marks = self.memory.marks();
-        let Disk { mut dataset, writable: disk_writable, traces } = disk;
+        let Disk { mut dataset, writable: disk_writable, traces, received } = disk;
+        live.etcd.leaderless_ms =
+            self.memory.duration("leaderless", received, leaderless, uptime_ms);
         if let Err(error) = &marks {
             // A mark that is there and cannot be read may forbid everything: nothing may start.
             troubles.push(words(error));
@@ -268,8 +292,7 @@ impl Sources<'_> {
     }
 
     fn peer_facts(&self, surroundings: &Surroundings, uptime_ms: u64) -> Peer {
-        let id = self.pair.nodes.iter().position(|node| node.name == self.peer.name);
-        let id = id.and_then(|position| u32::try_from(position + 1).ok());
+        let id = self.id_of(self.peer);
         // Without Corosync's word the peer counts as present: no proof of death can stand then.
         let present = match (&surroundings.membership, id) {
             (Some(membership), Some(id)) => membership.nodes.contains(&id),
@@ -278,7 +301,7 @@ impl Sources<'_> {
         Peer {
             name: self.peer.name.clone(),
             present,
-            absent_ms: self.memory.duration("peer-absent", !present, uptime_ms),
+            absent_ms: self.memory.duration("peer-absent", 0, !present, uptime_ms),
             paths: Vec::new(),
             statement: surroundings.peer_statement.clone(),
             statement_age_ms: 0,
@@ -369,7 +392,15 @@ pub fn words(error: &dyn std::error::Error) -> String {
 
 /// What is known of a disk that cannot be read.
 pub fn no_disk(reason: &str) -> Disk {
-    Disk { dataset: Dataset::empty(Class::Broken, reason), writable: false, traces: Vec::new() }
+    let dataset = Dataset::empty(Class::Broken, reason);
+    Disk { dataset, writable: false, traces: Vec::new(), received: 0 }
+}
+
+/// Entries arrive in the log, a snapshot as a file that grows.
+fn received(data_dir: &Path, dataset: &Dataset) -> u64 {
+    let files = std::fs::read_dir(data_dir.join("member/snap")).into_iter().flatten().flatten();
+    let bytes = files.filter_map(|file| file.metadata().ok()).map(|file| file.len());
+    bytes.sum::<u64>().wrapping_add(dataset.raft.last_index.0)
 }
 
 /// The dataset in a directory; one that cannot be read is broken.

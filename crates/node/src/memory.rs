@@ -41,6 +41,9 @@ pub struct Began {
 struct Since {
     boot: BootId,
     uptime_ms: u64,
+    /// With another value of this it is not the same thing that lasts.
+    #[serde(default)]
+    of: u64,
 }
 
 impl Memory {
@@ -237,17 +240,17 @@ impl Memory {
     }
 
     /// For how long something has lasted, in milliseconds, on this boot's clock. `lasts` says whether it
-    /// does now; the first time starts the count, the end of it clears it.
-    pub fn duration(&self, what: &str, lasts: bool, uptime_ms: u64) -> u64 {
+    /// does now; the first time starts the count, the end of it clears it, another value `of` it starts anew.
+    pub fn duration(&self, what: &str, of: u64, lasts: bool, uptime_ms: u64) -> u64 {
         let path = self.volatile(&format!("since-{what}.json"));
         let since: Option<Since> = record::read(&path).ok().flatten();
         let since = since.filter(|since| since.boot == self.boot && since.uptime_ms <= uptime_ms);
         match (lasts, since) {
-            (true, Some(since)) => uptime_ms - since.uptime_ms,
+            (true, Some(since)) if since.of == of => uptime_ms - since.uptime_ms,
             _ if self.only_looks => 0,
-            (true, None) => {
+            (true, _) => {
                 // Not to be able to write it down makes the time look shorter: the safe side.
-                let start = Since { boot: self.boot.clone(), uptime_ms };
+                let start = Since { boot: self.boot.clone(), uptime_ms, of };
                 let _ = record::write_volatile(&path, &start);
                 0
             }

@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use dyad_core::ids::NodeName;
 use dyad_node::gather::words;
 use dyad_node::ocf::Environment;
 use dyad_node::{Node, Place, agent, follow, lone};
@@ -44,10 +43,8 @@ fn ocf(action: &str) -> ExitCode {
 }
 
 fn job(work: impl FnOnce(&Node) -> Result<(), dyad_node::act::Failure>) -> ExitCode {
-    let result = own_name().and_then(|name| {
-        let node = Node::open(Place::default(), &name)?;
-        work(&node)
-    });
+    let opened = Node::open(Place::default(), &dyad_node::boot::host_name());
+    let result = opened.map_err(Into::into).and_then(|node| work(&node));
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -55,10 +52,4 @@ fn job(work: impl FnOnce(&Node) -> Result<(), dyad_node::act::Failure>) -> ExitC
             ExitCode::FAILURE
         }
     }
-}
-
-/// The node's own name, as the kernel knows it.
-fn own_name() -> Result<NodeName, dyad_node::act::Failure> {
-    let name = std::fs::read_to_string("/proc/sys/kernel/hostname")?;
-    Ok(NodeName::from(name.trim()))
 }

@@ -8,6 +8,10 @@ use crate::ids::MemberId;
 use crate::standing::Standing;
 use crate::statement::{EtcdWord, Place, Statement};
 
+/// How many times longer than a deaf voter a learner waits before it starts again: it holds nobody up, and etcd
+/// may be busy with what it received.
+const LEARNER_PATIENCE: u64 = 4;
+
 /// What to do while the own etcd runs.
 pub(crate) fn live(facts: &Facts, standing: &Standing) -> Verdict {
     if standing.yielded && facts.role != Role::Promoted {
@@ -33,6 +37,7 @@ pub(crate) fn live(facts: &Facts, standing: &Standing) -> Verdict {
             Verdict::wait(Awaited::OwnEtcd, Rule::R9, "etcd is starting")
         }
         EtcdState::Learner => learner(facts),
+        EtcdState::NoLeader if catches_up(facts, standing) => starting_learner(facts),
         EtcdState::NoLeader => leaderless(facts, standing),
         EtcdState::Follower | EtcdState::Leader => led(facts, standing),
     }
@@ -50,6 +55,25 @@ fn learner(facts: &Facts) -> Verdict {
         }
     }
     Verdict::wait(Awaited::Learner, Rule::R4, "learner: catching up, then promoted by the voter")
+}
+
+/// Whether an etcd without a leader is a learner that has not got far enough to say so: it replays a log, or
+/// receives a snapshot, in which it does not stand yet. Unless its voter already waits for its vote: then it is
+/// deaf like any other (R8).
+fn catches_up(facts: &Facts, standing: &Standing) -> bool {
+    let awaited = facts.heard().is_some_and(|heard| awaited_as_voter(facts, heard));
+    standing.class == Class::Learner && !awaited
+}
+
+/// Such a learner goes on as long as it gets on; for it `leaderless_ms` counts from its last progress.
+fn starting_learner(facts: &Facts) -> Verdict {
+    let patience_ms = facts.policy.leaderless_ms_max.saturating_mul(LEARNER_PATIENCE);
+    if facts.etcd.leaderless_ms < patience_ms {
+        return learner(facts);
+    }
+    let because =
+        format!("learner: nothing received for {} ms; start again", facts.etcd.leaderless_ms);
+    Verdict::new(Action::Stop, Rule::R4, because)
 }
 
 /// A voter that has a leader.
@@ -132,6 +156,10 @@ fn alone(facts: &Facts, learner: Option<&LiveMember>) -> Verdict {
         // It will never start again under this id.
         Some(learner) if facts.is_burnt(learner.id) => {
             let because = format!("{name} goes on no more as member {}", learner.id);
+            Verdict::new(Action::DropLearner { member: learner.id }, Rule::R4, because)
+        }
+        Some(learner) if heard.yielded && heard.member_id == Some(learner.id) => {
+            let because = format!("{name} has given up what it had as member {}", learner.id);
             Verdict::new(Action::DropLearner { member: learner.id }, Rule::R4, because)
         }
         // It was started under this id and has lost its log: raft would wait for ever for what it once had.

@@ -95,6 +95,7 @@ fn config(name: &str, up: UpArgs) -> anyhow::Result<LabConfig> {
         node.link2 = addresses.next().unwrap_or(node.link2);
     }
     config.token_ms = up.token_ms.unwrap_or(config.token_ms);
+    config.etcd_disk_mib = up.disk_mib.unwrap_or(config.etcd_disk_mib);
     config.fence_delay_s = up.fence_delay.unwrap_or(config.fence_delay_s);
     config.etcd = !up.no_etcd;
     config.fence_agent = fence_agent(up.fence_agent)?;

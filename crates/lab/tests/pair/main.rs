@@ -3,6 +3,7 @@
 //! Starting a pair takes half a minute, so scenarios that want the same pair share one: each begins and ends
 //! with a pair that is whole. A scenario that fails takes its pair with it.
 
+mod by_the_book;
 mod clients;
 mod common;
 mod day_two;

@@ -177,3 +177,32 @@ fn the_joiner_dies_at_each_step() {
     pair.wait_protected();
     clients.judge(&pair);
 }
+
+/// A learner that takes long over what it receives knows no leader meanwhile, and cannot be asked. It holds nobody
+/// up, so it is not taken for a deaf voter: nothing that it has received is given up.
+#[test]
+#[ignore = "needs root: make lab-test"]
+fn a_learner_may_take_its_time() {
+    let pair = Pair::usual();
+    let clients = pair.clients();
+    pair.lose("node-b");
+    pair.heal().unwrap();
+    let seen = pair.seen("node-b");
+    pair.power_on("node-b");
+    pair.wait_decision("node-b", seen, "joinAsLearner", "cold-boot");
+    // Busy with a large log, as far as anybody can see.
+    pair.run("node-b", &["systemctl", "kill", "--signal=STOP", "dyad-etcd.service"]);
+    let for_long = "read up rest < /proc/uptime; \
+                    since=$(sed -n 's/.*\"uptime_ms\": \\([0-9]*\\).*/\\1/p' /run/dyad/since-leaderless.json); \
+                    test -n \"$since\" && test $(( ${up%.*} * 1000 - since )) -gt 20000";
+    let limit = std::time::Duration::from_secs(10);
+    pair.wait("20 s without a leader", || {
+        let lasted = pair.exec("node-b", &["sh", "-c", for_long], limit);
+        (!lasted.is_ok_and(|done| done.success())).then(|| "not yet".into())
+    });
+    assert_eq!(pair.voters("node-a"), 1);
+    pair.run("node-b", &["systemctl", "kill", "--signal=CONT", "dyad-etcd.service"]);
+    pair.wait_protected();
+    assert!(pair.decision("node-b", seen, "yield", "R8").is_none());
+    clients.judge(&pair);
+}

@@ -5,6 +5,7 @@ use std::net::Ipv4Addr;
 use dyad_lab::LabConfig;
 use dyad_lab::config::{PairStack, Release, Stack};
 
+use crate::by_the_book::keeps_to_the_book;
 use crate::common::{Pair, config, package};
 
 fn leader_dies_and_returns(config: &LabConfig) {
@@ -26,6 +27,7 @@ fn leader_dies_and_returns(config: &LabConfig) {
 fn bookworm() {
     let mut config = config();
     config.release = Release::Bookworm;
+    keeps_to_the_book(&Pair::of(&config));
     leader_dies_and_returns(&config);
 }
 

@@ -1,0 +1,61 @@
+//! Scenario `by the book`: what Pacemaker and its tools expect of a resource agent and of its neighbours.
+
+use std::time::Duration;
+
+use crate::common::Pair;
+
+/// Where Pacemaker finds the agent.
+const AGENT: &str = "/usr/lib/ocf/resource.d/dyad/etcd";
+/// How long one call may take.
+const CALL: Duration = Duration::from_mins(1);
+
+/// Runs the agent as a person would, with no more than the OCF standard asks for.
+fn agent(pair: &Pair, node: &str, action: &str) -> i32 {
+    let name = format!("OCF_RESKEY_CRM_meta_on_node={node}");
+    let words =
+        ["env", "OCF_ROOT=/usr/lib/ocf", "OCF_RESOURCE_INSTANCE=etcd", &name, AGENT, action];
+    pair.exec(node, &words, CALL).unwrap().code
+}
+
+pub(crate) fn keeps_to_the_book(pair: &Pair) {
+    let [first, second] = pair.names();
+    // Pacemaker's own tool reads the description, and validates by it.
+    let described = pair.run(first, &["crm_resource", "--show-metadata", "ocf:dyad:etcd"]);
+    assert!(described.contains("<resource-agent name=\"etcd\""), "{described}");
+    let listed = pair.run(first, &["crm_resource", "--list-agents", "ocf:dyad"]);
+    assert!(listed.contains("etcd"), "{listed}");
+    pair.run(first, &["crm_resource", "--validate", "--resource", "etcd"]);
+
+    // On a healthy voter every action that asks for what is so already changes nothing, twice.
+    let clients = pair.clients();
+    let members = pair.members(first);
+    for _ in 0..2 {
+        assert_eq!(agent(pair, second, "start"), 0);
+        assert_eq!(agent(pair, second, "promote"), 0);
+        assert_eq!(agent(pair, second, "monitor"), 8, "promoted, and runs");
+        assert_eq!(agent(pair, second, "validate-all"), 0);
+        assert_eq!(agent(pair, second, "meta-data"), 0);
+    }
+    assert_eq!(pair.members(first), members);
+    // What it does not know it says so (OCF_ERR_UNIMPLEMENTED).
+    assert_eq!(agent(pair, second, "dance"), 3);
+    assert_eq!(agent(pair, second, "notify"), 3);
+
+    // The number by which the second look tells a new membership is the one that Corosync's tool prints.
+    for (position, node) in pair.names().iter().enumerate() {
+        let file = format!("/var/lib/corosync/ringid_{}", position + 1);
+        let stored = pair.run(node, &["od", "-A", "n", "-t", "x8", &file]);
+        let said = pair.run(node, &["corosync-quorumtool", "-s", "-p", "-i"]);
+        let ring = said.lines().find_map(|line| line.strip_prefix("Ring ID:")).unwrap();
+        let sequence = ring.trim().rsplit('.').next().unwrap();
+        assert_eq!(stored.trim().trim_start_matches('0'), sequence);
+    }
+    clients.judge(pair);
+}
+
+/// Pacemaker 3.0; the older one is asked by the scenario of its release.
+#[test]
+#[ignore = "needs root: make lab-test"]
+fn the_agent_keeps_to_the_book() {
+    keeps_to_the_book(&Pair::usual());
+}
