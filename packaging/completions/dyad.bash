@@ -3141,7 +3141,7 @@ _dyad() {
             return 0
             ;;
         dyad__subcmd__lab__subcmd__up)
-            opts="-o -h -V --release --node --ipv6 --token-ms --tls --podman --package --by-hand --minimal --fence-delay --fence-agent --no-etcd --name --output --help --version"
+            opts="-o -h -V --release --node --ipv6 --token-ms --disk-mib --tls --podman --package --by-hand --minimal --fence-delay --fence-agent --no-etcd --name --output --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3156,6 +3156,10 @@ _dyad() {
                     return 0
                     ;;
                 --token-ms)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --disk-mib)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -3537,7 +3541,7 @@ _dyad() {
             return 0
             ;;
         dyad__subcmd__setup)
-            opts="-o -h -V --bundle --over-ssh --take-over-unit --take-over-data --once --output --help --version"
+            opts="-o -h -V --bundle --over-ssh --take-over-unit --take-over-manifest --take-over-openshift --openshift-token-file --openshift-ca-file --take-over-data --once --output --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3552,6 +3556,22 @@ _dyad() {
                     return 0
                     ;;
                 --take-over-unit)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --take-over-manifest)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --take-over-openshift)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --openshift-token-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --openshift-ca-file)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -76,6 +76,10 @@ complete -c dyad -n "__fish_dyad_using_subcommand render" -s V -l version -d 'Pr
 complete -c dyad -n "__fish_dyad_using_subcommand setup" -l bundle -d 'The bundle of this node, as `dyad render` wrote it' -r -F
 complete -c dyad -n "__fish_dyad_using_subcommand setup" -l over-ssh -d 'Set up both nodes of this pair.yaml from here, with your own `ssh` as root' -r -F
 complete -c dyad -n "__fish_dyad_using_subcommand setup" -l take-over-unit -d 'An etcd that runs here already, as this systemd unit: take it over with its data' -r
+complete -c dyad -n "__fish_dyad_using_subcommand setup" -l take-over-manifest -d 'The same for an etcd that kubelet runs as a static pod, by its manifest' -r -F
+complete -c dyad -n "__fish_dyad_using_subcommand setup" -l take-over-openshift -d 'The same for the etcd of an OpenShift cluster of two nodes, by the URL of its API server' -r
+complete -c dyad -n "__fish_dyad_using_subcommand setup" -l openshift-token-file -d 'A file with a token that may read the cluster\'s infrastructure and change that `ConfigMap`' -r -F
+complete -c dyad -n "__fish_dyad_using_subcommand setup" -l openshift-ca-file -d 'The authority of the API server\'s certificate' -r -F
 complete -c dyad -n "__fish_dyad_using_subcommand setup" -l take-over-data -d 'Its data directory, the one with `member` in it' -r -F
 complete -c dyad -n "__fish_dyad_using_subcommand setup" -s o -l output -d 'How data is printed: for people, or as one versioned JSON document' -r -f -a "text\t'For people'
 json\t'One JSON document with `apiVersion` and `kind`'"
@@ -117,6 +121,7 @@ complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcomman
 bookworm\t'Debian 12: Pacemaker 2.1, etcd 3.4'"
 complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from up" -l node -d 'A node and its addresses on the two links; twice, or not at all' -r
 complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from up" -l token-ms -d 'Corosync\'s token time-out in milliseconds' -r
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from up" -l disk-mib -d 'The size of each node\'s disk for etcd' -r
 complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from up" -l package -d 'Dyad\'s package, which is installed in the nodes [default: the one beside this program]' -r -F
 complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from up" -l fence-delay -d 'Seconds by which the fencing of the first node is delayed: it wins a split' -r
 complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from up" -l fence-agent -d 'Who switches the power: the distribution\'s `fence_redfish`, or `fence_dyad_redfish` from beside this program [default: dyad if it is there]' -r -f -a "dyad\t'`fence_dyad_redfish`'

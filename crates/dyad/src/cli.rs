@@ -201,7 +201,7 @@ pub struct SetupArguments {
     ///
     /// Renders, gives each node its bundle, and runs the set-up on both at the same time. The nodes must have the
     /// package, and `ssh NAME` must reach each by its name without asking.
-    #[arg(long, value_name = "PAIR_YAML", conflicts_with_all = ["bundle", "once", "take_over_unit"])]
+    #[arg(long, value_name = "PAIR_YAML", conflicts_with_all = ["bundle", "once", "take_over_unit", "take_over_manifest", "take_over_openshift"])]
     pub over_ssh: Option<PathBuf>,
     /// An etcd that runs here already, as this systemd unit: take it over with its data
     ///
@@ -210,8 +210,25 @@ pub struct SetupArguments {
     /// serve. How long clients waited is shown.
     #[arg(long, value_name = "UNIT", requires = "take_over_data", conflicts_with = "once")]
     pub take_over_unit: Option<String>,
+    /// The same for an etcd that kubelet runs as a static pod, by its manifest
+    ///
+    /// The manifest is moved away, and nothing else is done before the container is gone.
+    #[arg(long, value_name = "FILE", requires = "take_over_data", conflicts_with_all = ["once", "take_over_unit"])]
+    pub take_over_manifest: Option<PathBuf>,
+    /// The same for the etcd of an OpenShift cluster of two nodes, by the URL of its API server
+    ///
+    /// Its etcd operator is told that etcd is external (`managedEtcdKind` in its `ConfigMap`), and ends the static
+    /// pods; nothing else is done before the container is gone. Only if the control plane is `DualReplica`.
+    #[arg(long, value_name = "URL", requires_all = ["take_over_data", "openshift_token_file", "openshift_ca_file"], conflicts_with_all = ["once", "take_over_unit", "take_over_manifest"])]
+    pub take_over_openshift: Option<String>,
+    /// A file with a token that may read the cluster's infrastructure and change that `ConfigMap`
+    #[arg(long, value_name = "FILE", requires = "take_over_openshift")]
+    pub openshift_token_file: Option<PathBuf>,
+    /// The authority of the API server's certificate
+    #[arg(long, value_name = "FILE", requires = "take_over_openshift")]
+    pub openshift_ca_file: Option<PathBuf>,
     /// Its data directory, the one with `member` in it
-    #[arg(long, value_name = "DIR", requires = "take_over_unit")]
+    #[arg(long, value_name = "DIR")]
     pub take_over_data: Option<PathBuf>,
     /// Do nothing if this node was set up already, with the same description
     #[arg(long)]

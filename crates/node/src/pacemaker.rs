@@ -8,6 +8,8 @@ use dyad_program::{command, output};
 
 /// The tools answer from the local daemons; longer means that one is not well.
 const LIMIT: Duration = Duration::from_secs(5);
+/// The tool waits until every daemon has done its part.
+const CLEANUP_LIMIT: Duration = Duration::from_secs(30);
 /// The attribute that holds a node's statement. It is private: it never enters the CIB, whose updates at
 /// the wrong moment cost Pacemaker a second, and Pacemaker forgets it when the node leaves.
 const STATEMENT: &str = "dyad-statement";
@@ -112,6 +114,13 @@ pub fn fence(node: &NodeName, limit: Duration) -> Result<(), Error> {
     let seconds = limit.as_secs().to_string();
     let arguments = ["--reboot", &node.0, "--timeout", &seconds];
     output(&mut command("stonith_admin", arguments), "", limit + LIMIT)?;
+    Ok(())
+}
+
+/// Has Pacemaker forget that etcd failed on a node, so that it tries again.
+pub fn forget_failures(node: &NodeName) -> Result<(), Error> {
+    let arguments = ["--cleanup", "--resource", dyad_cluster::cib::ETCD, "--node", &node.0];
+    output(&mut command("crm_resource", arguments), "", CLEANUP_LIMIT)?;
     Ok(())
 }
 

@@ -10,6 +10,7 @@ mod cluster;
 mod difference;
 mod hand_over;
 mod machine;
+mod old_etcd;
 mod pair;
 mod steps;
 pub mod uninstall;
@@ -26,6 +27,7 @@ use crate::state::{FailureKind, SetupFailure, SetupResult, SetupState, StepResul
 pub(crate) use bundle::NODES;
 pub use difference::{Change, Effect};
 pub use hand_over::HandOver;
+pub use old_etcd::OldEtcd;
 use steps::{Clock, Work};
 pub use steps::{STEPS, Step};
 

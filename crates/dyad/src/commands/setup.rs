@@ -1,9 +1,10 @@
 //! `dyad setup`: makes this machine one node of a pair.
 
 use dyad_node::Place;
+use dyad_openshift::Access;
 use dyad_setup::check::Here;
 use dyad_setup::job::apply::{self, ApplyOptions};
-use dyad_setup::job::{self, HandOver, Options};
+use dyad_setup::job::{self, HandOver, OldEtcd, Options};
 use dyad_setup::state::{FailureKind, SetupFailure, SetupState};
 
 use super::over_ssh;
@@ -16,10 +17,7 @@ pub(super) fn run(arguments: SetupArguments, format: Format) -> anyhow::Result<E
     if let Some(file) = &arguments.over_ssh {
         return over_ssh::run(file, format);
     }
-    let hand_over = match (arguments.take_over_unit, arguments.take_over_data) {
-        (Some(unit), Some(data_dir)) => Some(HandOver { unit, data_dir }),
-        _ => None,
-    };
+    let hand_over = hand_over(&arguments)?;
     let options = Options { bundle: arguments.bundle, hand_over, once: arguments.once };
     let say = |text: &str| anstream::eprintln!("{text}");
     // A change that was cut off by a reboot is brought to its end first.
@@ -41,6 +39,27 @@ pub(super) fn run(arguments: SetupArguments, format: Format) -> anyhow::Result<E
         None => Ok(Exit::Ok),
         Some(failure) => Err(told(failure).into()),
     }
+}
+
+/// The etcd that is to be taken over.
+fn hand_over(arguments: &SetupArguments) -> Result<Option<HandOver>, Failure> {
+    let unit = arguments.take_over_unit.clone().map(OldEtcd::Unit);
+    let pod = arguments.take_over_manifest.clone().map(OldEtcd::StaticPod);
+    let cluster = openshift(arguments).map(OldEtcd::OpenShift);
+    match (unit.or(pod).or(cluster), arguments.take_over_data.clone()) {
+        (Some(old), Some(data_dir)) => Ok(Some(HandOver { old, data_dir })),
+        (None, None) => Ok(None),
+        _ => Err(Failure::new(Exit::Usage, "--take-over-data needs to know whose data they are")
+            .hint("give --take-over-unit, --take-over-manifest or --take-over-openshift with it")),
+    }
+}
+
+fn openshift(arguments: &SetupArguments) -> Option<Access> {
+    Some(Access {
+        url: arguments.take_over_openshift.clone()?,
+        token_file: arguments.openshift_token_file.clone()?,
+        ca_file: arguments.openshift_ca_file.clone()?,
+    })
 }
 
 fn summary(state: &SetupState) -> String {

@@ -161,7 +161,7 @@ impl Pki {
         })
     }
 
-    fn server_config(&self, wants_client: bool) -> Arc<ServerConfig> {
+    pub(crate) fn server_config(&self, wants_client: bool) -> Arc<ServerConfig> {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let builder = ServerConfig::builder_with_provider(provider.clone())
             .with_safe_default_protocol_versions()

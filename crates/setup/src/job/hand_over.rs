@@ -16,20 +16,23 @@ use dyad_node::gather::words;
 use dyad_node::{Node, agent, pacemaker, record};
 use etcd_peer::client::{Client, Deadline};
 
+use super::old_etcd::OldEtcd;
 use super::steps::{Clock, Look, Work};
-use super::{Trouble, bundle, machine};
+use super::{Trouble, bundle};
 use crate::state::FailureKind;
 
 /// The attribute through which two nodes agree on the moment.
 const ATTRIBUTE: &str = "dyad-hand-over";
+/// How long clients may wait for the new etcd before the old one is brought back.
+const SERVE_LIMIT: Duration = Duration::from_mins(1);
 /// One request to etcd.
 const REQUEST_LIMIT: Duration = Duration::from_secs(5);
 
 /// The etcd that runs now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HandOver {
-    /// Its systemd unit.
-    pub unit: String,
+    /// What runs it.
+    pub old: OldEtcd,
     /// Its data directory, the one with `member` in it.
     pub data_dir: PathBuf,
 }
@@ -44,31 +47,39 @@ pub(super) fn run(work: &mut Work<'_>, clock: &mut Clock<'_>) -> Result<String, 
         return Ok("no etcd is to be taken over".to_owned());
     };
     let mark = work.place.hand_over();
+    let kept = mark.with_file_name("etcd-manifest.yaml");
     let node = work.node()?;
     say_that_it_comes(clock)?;
     let target = node.pair.etcd.data_dir.join("member");
     let source = old.data_dir.join("member");
+    if is_same_place(&source, &target) {
+        let place = old.data_dir.display();
+        return Err(not_fit(format!("{place} is the pair's own data directory, too"))
+            .hint("choose another etcd.dataDir in pair.yaml, on the same file system"));
+    }
     if target.exists() {
         settle(&mark)?;
         return Ok("done before".to_owned());
     }
     let dataset = etcd_disk::read(&old.data_dir).map_err(|error| Trouble::failed(&error))?;
     let voters = check(&dataset, &old)?;
-    let is_active = machine::systemctl(&["is-active", "--quiet", &old.unit], clock).is_ok();
-    if is_active {
+    old.old.check(&kept)?;
+    if old.old.is_active(&old.data_dir, clock) {
         let client = old_client(node, &dataset)?;
         rename_member(node, &client, &dataset)?;
+        // Those of an earlier try: Pacemaker may have given etcd up. If that fails the wait tells.
+        let _ = pacemaker::forget_failures(&node.own().name);
         await_agent(node, clock)?;
         if voters == 2 {
             agree(node, clock)?;
         }
     }
     let begin = Instant::now();
-    if let Err(trouble) = exchange(&old, &source, &target, clock) {
-        bring_back(&old, &source, &target, clock);
+    if let Err(trouble) = exchange(&old, &kept, &source, &target, clock) {
+        bring_back(&old, &kept, &source, &target, clock);
         return Err(trouble);
     }
-    let served = clock.wait(|| {
+    let served = clock.within(SERVE_LIMIT).wait(|| {
         look(node);
         let status = node.client.status(Deadline::after(REQUEST_LIMIT));
         Ok(match status {
@@ -80,15 +91,15 @@ pub(super) fn run(work: &mut Work<'_>, clock: &mut Clock<'_>) -> Result<String, 
     if let Err(trouble) = served {
         // A pair's data cannot go back alone: the other node may serve with this one's vote any moment.
         // Nor while the new etcd may still run: two processes would write to one dataset.
-        if voters == 1 && node.runner.stop().is_ok() {
-            bring_back(&old, &source, &target, clock);
+        if voters == 1 && old.old.comes_back() && node.runner.stop().is_ok() {
+            bring_back(&old, &kept, &source, &target, clock);
         }
         return Err(trouble.hint("dyad explain shows why it does not serve"));
     }
     settle(&mark)?;
     Ok(format!(
         "{} is taken over with its data; clients waited {:.1} s",
-        old.unit,
+        old.old,
         begin.elapsed().as_secs_f64()
     ))
 }
@@ -216,8 +227,14 @@ fn agree(node: &Node, clock: &mut Clock<'_>) -> Result<(), Trouble> {
 }
 
 /// Stops the old etcd and moves its data into place, whole.
-fn exchange(old: &HandOver, from: &Path, to: &Path, clock: &Clock<'_>) -> Result<(), Trouble> {
-    machine::systemctl(&["disable", "--quiet", "--now", &old.unit], clock)?;
+fn exchange(
+    old: &HandOver,
+    kept: &Path,
+    from: &Path,
+    to: &Path,
+    clock: &Clock<'_>,
+) -> Result<(), Trouble> {
+    old.old.stop(kept, &old.data_dir, clock)?;
     if let Some(above) = to.parent() {
         record::create_directory(above).map_err(|error| Trouble::failed(&error))?;
     }
@@ -232,11 +249,16 @@ fn exchange(old: &HandOver, from: &Path, to: &Path, clock: &Clock<'_>) -> Result
 
 /// The old etcd runs again, with its data; without them it stays off, for it would begin a new history. What fails
 /// here is told by the error that led to it.
-fn bring_back(old: &HandOver, source: &Path, target: &Path, clock: &Clock<'_>) {
-    if !put_back(source, target) {
-        return;
+fn bring_back(old: &HandOver, kept: &Path, source: &Path, target: &Path, clock: &Clock<'_>) {
+    if put_back(source, target) {
+        old.old.start(kept, clock);
     }
-    let _ = machine::systemctl(&["enable", "--quiet", "--now", &old.unit], clock);
+}
+
+/// Whether both are one and the same directory, by whatever names.
+fn is_same_place(one: &Path, other: &Path) -> bool {
+    one == other
+        || matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
 }
 
 /// Moves the data back to where the old etcd looks for them; whether they are there.
@@ -274,8 +296,8 @@ mod tests {
         let mut dataset = Dataset::empty(class, "test");
         let membership = Membership::new(ids(voters), ids(learners));
         dataset.prefixes = vec![Prefix { index: Index(9), membership }];
-        let old =
-            HandOver { unit: "etcd.service".into(), data_dir: "/var/lib/etcd/default".into() };
+        let unit = OldEtcd::Unit("etcd.service".into());
+        let old = HandOver { old: unit, data_dir: "/var/lib/etcd/default".into() };
         check(&dataset, &old).map_err(|trouble| trouble.why)
     }
 

@@ -188,6 +188,11 @@ impl<'a> Clock<'a> {
         self.limit.saturating_sub(self.begin.elapsed()).min(at_most)
     }
 
+    /// The same, for a part of it that may not take as long.
+    pub(super) fn within(&self, limit: Duration) -> Clock<'a> {
+        Self::new(self.left(limit), self.say)
+    }
+
     /// Looks until it is done; says what it waits for whenever that changes, and now and then.
     pub(super) fn wait<T>(
         &mut self,
