@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 CARGO ?= cargo
 
-.PHONY: help setup test demo lint doc deny unit lab-test model model-deep docs bench lab-bench package
+.PHONY: help setup test demo lint doc deny unit lab-test model model-deep docs bench lab-bench campaign package
 
 help: ## List the commands
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-8s %s\n", $$1, $$2 }'
@@ -52,6 +52,11 @@ package: setup ## The packages: target/package/dyad.deb and dyad.rpm
 lab-bench: setup ## How long a take-over and the rest take, on two real nodes (needs root)
 	scripts/package
 	target/release/dyad lab bench
+
+campaign: setup ## 300 random faults on each release, as seeds that are told (needs root and a night)
+	scripts/package
+	target/release/dyad lab campaign --faults 300
+	target/release/dyad lab campaign --faults 300 --release bookworm
 
 bench: setup ## Run the benchmarks
 	$(CARGO) bench --workspace --locked

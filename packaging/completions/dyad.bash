@@ -229,6 +229,9 @@ _dyad() {
             dyad__subcmd__help__subcmd__lab,bmc)
                 cmd="dyad__subcmd__help__subcmd__lab__subcmd__bmc"
                 ;;
+            dyad__subcmd__help__subcmd__lab,campaign)
+                cmd="dyad__subcmd__help__subcmd__lab__subcmd__campaign"
+                ;;
             dyad__subcmd__help__subcmd__lab,clock)
                 cmd="dyad__subcmd__help__subcmd__lab__subcmd__clock"
                 ;;
@@ -313,6 +316,9 @@ _dyad() {
             dyad__subcmd__lab,bmc)
                 cmd="dyad__subcmd__lab__subcmd__bmc"
                 ;;
+            dyad__subcmd__lab,campaign)
+                cmd="dyad__subcmd__lab__subcmd__campaign"
+                ;;
             dyad__subcmd__lab,clock)
                 cmd="dyad__subcmd__lab__subcmd__clock"
                 ;;
@@ -390,6 +396,9 @@ _dyad() {
                 ;;
             dyad__subcmd__lab__subcmd__help,bmc)
                 cmd="dyad__subcmd__lab__subcmd__help__subcmd__bmc"
+                ;;
+            dyad__subcmd__lab__subcmd__help,campaign)
+                cmd="dyad__subcmd__lab__subcmd__help__subcmd__campaign"
                 ;;
             dyad__subcmd__lab__subcmd__help,clock)
                 cmd="dyad__subcmd__lab__subcmd__help__subcmd__clock"
@@ -1449,7 +1458,7 @@ _dyad() {
             return 0
             ;;
         dyad__subcmd__help__subcmd__lab)
-            opts="up down list status exec power cut heal freeze thaw kill-etcd block-port stall slow-disk slow-fsync full-disk clock bmc logs timeline load fill bench judge supervise"
+            opts="up down list status exec power cut heal freeze thaw kill-etcd block-port stall slow-disk slow-fsync full-disk clock bmc logs timeline load fill bench campaign judge supervise"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1491,6 +1500,20 @@ _dyad() {
             return 0
             ;;
         dyad__subcmd__help__subcmd__lab__subcmd__bmc)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        dyad__subcmd__help__subcmd__lab__subcmd__campaign)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1993,7 +2016,7 @@ _dyad() {
             return 0
             ;;
         dyad__subcmd__lab)
-            opts="-o -h -V --name --output --help --version up down list status exec power cut heal freeze thaw kill-etcd block-port stall slow-disk slow-fsync full-disk clock bmc logs timeline load fill bench judge supervise help"
+            opts="-o -h -V --name --output --help --version up down list status exec power cut heal freeze thaw kill-etcd block-port stall slow-disk slow-fsync full-disk clock bmc logs timeline load fill bench campaign judge supervise help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2089,6 +2112,64 @@ _dyad() {
                 return 0
             fi
             case "${prev}" in
+                --name)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --output)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        dyad__subcmd__lab__subcmd__campaign)
+            opts="-o -h -V --seed --faults --minutes --release --only --plan --keep --replay --package --name --output --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --seed)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --faults)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --minutes)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --release)
+                    COMPREPLY=($(compgen -W "trixie bookworm" -- "${cur}"))
+                    return 0
+                    ;;
+                --only)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --keep)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --replay)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --package)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --name)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -2341,7 +2422,7 @@ _dyad() {
             return 0
             ;;
         dyad__subcmd__lab__subcmd__help)
-            opts="up down list status exec power cut heal freeze thaw kill-etcd block-port stall slow-disk slow-fsync full-disk clock bmc logs timeline load fill bench judge supervise help"
+            opts="up down list status exec power cut heal freeze thaw kill-etcd block-port stall slow-disk slow-fsync full-disk clock bmc logs timeline load fill bench campaign judge supervise help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2383,6 +2464,20 @@ _dyad() {
             return 0
             ;;
         dyad__subcmd__lab__subcmd__help__subcmd__bmc)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        dyad__subcmd__lab__subcmd__help__subcmd__campaign)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )

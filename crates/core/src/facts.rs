@@ -93,6 +93,9 @@ pub struct Request {
     /// Nodes on which the same transition demotes an instance.
     #[serde(default)]
     pub demote: Vec<NodeName>,
+    /// Pacemaker asks again and again: it means the instance to stay as it is.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub recurring: bool,
 }
 
 /// The operations that decisions are asked for.

@@ -151,10 +151,14 @@ impl Statement {
         self.class == Class::Left && (self.yielded || self.removal_committed)
     }
 }
-/// Whether the node ends taking part: asked to stop now, or stopped so and not asked to start since.
+
+/// Whether the node ends taking part: asked to stop now, or stopped so and not asked to start or stay since. (A stop
+/// that is called off after the demotion brings no start: Pacemaker goes on monitoring.)
 fn is_leaving(facts: &Facts) -> bool {
     let said = facts.published.as_ref().is_some_and(|last| last.leaving && last.boot == facts.boot);
+    let stays = facts.request.operation == Operation::Monitor && facts.request.recurring;
     let stays_off = facts.etcd.state == EtcdState::Stopped
+        && !stays
         && !matches!(facts.request.operation, Operation::Start | Operation::Promote);
     crate::rules::stop::is_planned(facts) || (said && stays_off)
 }

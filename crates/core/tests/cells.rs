@@ -231,3 +231,27 @@ fn a_full_disk_yields_to_a_fit_peer_that_runs() {
     facts.disk_writable = true;
     assert_ne!(action(&facts), "yield");
 }
+
+/// R7: a node that was demoted on its way to a stop says that it leaves, until it is started again or, if the stop was
+/// called off in between, until Pacemaker goes on monitoring it. Anybody else's look changes nothing.
+#[test]
+fn a_leave_that_is_called_off_is_taken_back() {
+    use dyad_core::Statement;
+    use dyad_core::facts::{Operation, Request};
+    let mut facts = fixture::pair_at_rest();
+    facts.dataset = fixture::dataset(Left);
+    let asked = |operation, recurring| Request { operation, recurring, ..Request::default() };
+    let stop = vec![facts.node.clone()];
+    facts.request = Request { stop, ..asked(Operation::Demote, false) };
+    let leaves = Statement::of(&facts, Option::None);
+    assert!(leaves.leaving);
+    facts.published = Some(leaves);
+    for (request, still) in [
+        (asked(Operation::Monitor, false), true),
+        (asked(Operation::Monitor, true), false),
+        (asked(Operation::Start, false), false),
+    ] {
+        facts.request = request;
+        assert_eq!(Statement::of(&facts, Option::None).leaving, still, "{:?}", facts.request);
+    }
+}

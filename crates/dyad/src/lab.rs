@@ -1,6 +1,7 @@
 //! `dyad lab`: two real nodes on this machine, with faults on demand.
 
 mod bench;
+mod campaign;
 mod clients;
 mod print;
 mod run;
@@ -12,6 +13,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use dyad_judge::cli::{FillArgs, JudgeArgs, LoadArgs};
 use dyad_lab::LabConfig;
+use dyad_lab::campaign::Kind;
 
 pub use run::run;
 
@@ -178,6 +180,12 @@ pub enum LabCommand {
     /// Kills each node as leader and as follower, stops each in good order, with clients writing all the
     /// time; prints medians and spread. Use an optimised build on a quiet machine: make lab-bench.
     Bench(BenchArgs),
+    /// Random faults on a pair of its own, drawn from a seed, with clients writing and audits after every step
+    ///
+    /// After each step everything is repaired, and the pair has to be whole again by itself: one history,
+    /// nothing acknowledged lost, no copy destroyed, no fencing loop, every decision the same when it is
+    /// replayed. A campaign that fails (exit 3) tells its seed and keeps logs, decisions and histories.
+    Campaign(CampaignArgs),
     /// Judge what clients saw: is it linearizable, and is anything acknowledged lost?
     ///
     /// Exit code 0 is good, 3 is bad and shown, 1 is undecided.
@@ -247,6 +255,39 @@ pub struct BenchArgs {
     /// Fill the database up to this size first
     #[arg(long, default_value_t = 0, value_name = "MB")]
     pub database_mb: u32,
+}
+
+/// What `dyad lab campaign` takes.
+#[derive(Debug, Args)]
+pub struct CampaignArgs {
+    /// What everything is drawn from [default: a new one, which is told]
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// How many faults
+    #[arg(long, value_name = "K", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub faults: u32,
+    /// No step begins after this time
+    #[arg(long, value_name = "M", default_value_t = 720, value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    pub minutes: u64,
+    /// The Debian release of the nodes
+    #[arg(long, value_enum, default_value_t)]
+    pub release: ReleaseArgument,
+    /// Only these kinds of faults: power, both, cut, one-way, link, freeze, etcd, port, stall, slow-disk,
+    /// full-disk, bmc, no-proof, stop, maintenance, rejoin, old-copy, sensible, careless
+    #[arg(long, value_name = "KIND", value_delimiter = ',')]
+    pub only: Vec<Kind>,
+    /// Print what would be done, and end
+    #[arg(long)]
+    pub plan: bool,
+    /// Keep everything in this new directory, also if it passes [default: only if it fails]
+    #[arg(long, value_name = "DIR")]
+    pub keep: Option<PathBuf>,
+    /// Make the decisions in this directory again, and judge its histories: nothing else is done
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["plan", "keep"])]
+    pub replay: Option<PathBuf>,
+    /// Dyad's package, which is installed in the nodes [default: the one beside this program]
+    #[arg(long, value_name = "DEB")]
+    pub package: Option<PathBuf>,
 }
 
 /// A node as it is given on the command line.

@@ -2,11 +2,11 @@
 
 /// A small generator of pseudo-random numbers (`SplitMix64`). Good enough to choose keys; nothing else.
 #[derive(Debug, Clone)]
-pub(crate) struct Chance(u64);
+pub struct Chance(u64);
 
 impl Chance {
     /// The choices of one client of a run.
-    pub(crate) fn new(seed: u64, client: u64) -> Self {
+    pub fn new(seed: u64, client: u64) -> Self {
         let mut chance = Self(seed ^ client.wrapping_mul(0xD605_BBB5_8C8A_BC03));
         chance.next();
         chance
@@ -21,13 +21,13 @@ impl Chance {
     }
 
     /// A number below the limit, which must not be 0.
-    pub(crate) fn below(&mut self, limit: u64) -> u64 {
+    pub fn below(&mut self, limit: u64) -> u64 {
         // The bias is below 2^-40 for every limit used here.
         self.next() % limit
     }
 
     /// True once in `times`, on average.
-    pub(crate) fn once_in(&mut self, times: u64) -> bool {
+    pub fn once_in(&mut self, times: u64) -> bool {
         self.below(times) == 0
     }
 }

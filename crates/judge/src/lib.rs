@@ -10,7 +10,7 @@
 //!
 //! [`verdict`] puts both together. What cannot be decided within its limit is never called good.
 
-mod chance;
+pub mod chance;
 pub mod cli;
 pub mod clock;
 pub mod history;

@@ -1,5 +1,6 @@
 //! A lab in the hands of its user: starting it, asking it, breaking it, ending it.
 
+mod ask;
 mod exec;
 mod sweep;
 

@@ -6,7 +6,9 @@
 //! it differs from real machines.
 
 mod bmc;
+pub mod campaign;
 pub mod cgroup;
+pub mod clients;
 pub mod cluster;
 pub mod config;
 mod disk;

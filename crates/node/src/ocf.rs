@@ -115,6 +115,7 @@ impl Environment {
             stop: self.unames("stop"),
             promote: self.unames("promote"),
             demote: self.unames("demote"),
+            recurring: self.interval_ms() > 0,
         })
     }
 

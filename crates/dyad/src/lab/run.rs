@@ -14,7 +14,7 @@ use dyad_lab::{ExecTarget, Lab, LabConfig, Lifetime, Supervision};
 
 use super::{
     FenceAgentArgument, LabArgs, LabCommand, LinkArgument, PowerArgument, ReleaseArgument, UpArgs,
-    bench, clients, print,
+    bench, campaign, clients, print,
 };
 use crate::exit::{Exit, Failure};
 use crate::output::Format;
@@ -33,6 +33,7 @@ pub fn run(arguments: LabArgs, format: Format) -> anyhow::Result<Exit> {
         LabCommand::Load(load) => clients::load(&load, format),
         LabCommand::Fill(fill) => clients::fill(&fill),
         LabCommand::Bench(arguments) => bench::run(&arguments, format),
+        LabCommand::Campaign(arguments) => campaign::run(arguments, format),
         LabCommand::Judge(judge) => clients::judge(&judge, format),
         LabCommand::Status => {
             let lab = connect(&name)?;
@@ -79,10 +80,7 @@ fn config(name: &str, up: UpArgs) -> anyhow::Result<LabConfig> {
     if up.ipv6 {
         config = config.ipv6();
     }
-    config.release = match up.release {
-        ReleaseArgument::Trixie => Release::Trixie,
-        ReleaseArgument::Bookworm => Release::Bookworm,
-    };
+    config.release = up.release.into();
     if !matches!(up.nodes.len(), 0 | 2) {
         return Err(Failure::new(Exit::Usage, "a pair has two nodes")
             .hint("give --node twice, or not at all")
@@ -108,6 +106,15 @@ fn config(name: &str, up: UpArgs) -> anyhow::Result<LabConfig> {
         });
     }
     Ok(config)
+}
+
+impl From<ReleaseArgument> for Release {
+    fn from(argument: ReleaseArgument) -> Self {
+        match argument {
+            ReleaseArgument::Trixie => Self::Trixie,
+            ReleaseArgument::Bookworm => Self::Bookworm,
+        }
+    }
 }
 
 /// Dyad's package: the one that was named, or the one that was made beside this program. One that is older than

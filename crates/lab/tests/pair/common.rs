@@ -93,28 +93,7 @@ impl Pair {
     /// Waits until either node may fail: both vote, and both have passed the barrier in this boot.
     #[track_caller]
     pub(crate) fn wait_protected(&self) {
-        self.wait("the pair to be protected", || {
-            let names = self.names();
-            names.iter().find_map(|name| self.missing_of_pair(name)).or_else(|| {
-                let unfit = names.iter().find(|name| {
-                    let finished =
-                        self.exec(name, &["test", "-e", "/run/dyad/eligible.json"], COMMAND);
-                    !finished.is_ok_and(|finished| finished.success())
-                });
-                unfit.map(|name| format!("{name} has not passed the barrier"))
-            })
-        });
-    }
-
-    /// Both nodes' names.
-    pub(crate) fn names(&self) -> [&str; 2] {
-        [&self.config().nodes[0].name, &self.config().nodes[1].name].map(String::as_str)
-    }
-
-    /// The other node.
-    pub(crate) fn peer_of(&self, node: &str) -> &str {
-        let [first, second] = self.names();
-        if node == first { second } else { first }
+        self.wait("the pair to be protected", || self.missing_of_protection());
     }
 
     /// Runs a command in a node that must succeed, and gives what it wrote.
@@ -134,35 +113,6 @@ impl Pair {
         finished.stdout
     }
 
-    /// Runs `etcdctl` in a node; gives nothing if it fails.
-    pub(crate) fn etcdctl(&self, node: &str, arguments: &[&str]) -> Option<String> {
-        let position = self.config().position(node).unwrap();
-        let address = self.config().nodes[position].link1;
-        let host = if address.is_ipv6() { format!("[{address}]") } else { address.to_string() };
-        let Stack::Pair(stack) = &self.config().stack else { panic!("not a pair") };
-        let scheme = if stack.tls { "https" } else { "http" };
-        let endpoint = format!("--endpoints={scheme}://{host}:2379");
-        let mut command =
-            vec!["env", "ETCDCTL_API=3", "etcdctl", &endpoint, "--command-timeout=3s"];
-        if stack.tls {
-            command.extend([
-                "--cacert=/etc/dyad/pki/ca.pem",
-                "--cert=/etc/dyad/pki/client.pem",
-                "--key=/etc/dyad/pki/client.key",
-            ]);
-        }
-        command.extend(arguments);
-        let finished = self.exec(node, &command, COMMAND).ok()?;
-        finished.success().then_some(finished.stdout)
-    }
-
-    /// What etcd on a node says of itself.
-    pub(crate) fn etcd_status(&self, node: &str) -> Option<Value> {
-        let text = self.etcdctl(node, &["endpoint", "status", "--write-out=json"])?;
-        let list: Value = serde_json::from_str(&text).ok()?;
-        Some(list[0]["Status"].clone())
-    }
-
     /// Makes this node's etcd the leader.
     pub(crate) fn lead(&self, node: &str) {
         self.wait(&format!("{node} to lead"), || {
@@ -176,21 +126,6 @@ impl Pair {
         });
     }
 
-    /// The ids of the members, as a node's etcd knows them.
-    pub(crate) fn members(&self, node: &str) -> Vec<String> {
-        let text = self.etcdctl(node, &["member", "list"]).unwrap_or_default();
-        let ids = text.lines().filter_map(|line| line.split(',').next());
-        let mut ids: Vec<String> = ids.map(str::to_owned).collect();
-        ids.sort();
-        ids
-    }
-
-    /// How many members vote, as a node's etcd knows them. A learner may be on its way at any time.
-    pub(crate) fn voters(&self, node: &str) -> usize {
-        let text = self.etcdctl(node, &["member", "list"]).unwrap_or_default();
-        text.lines().filter(|line| line.trim_end().ends_with("false")).count()
-    }
-
     /// Waits until a node's etcd accepts a write.
     #[track_caller]
     pub(crate) fn wait_writable(&self, node: &str) {
@@ -199,18 +134,6 @@ impl Pair {
                 .is_none()
                 .then(|| "no write is accepted".into())
         });
-    }
-
-    /// Whether a node's etcd accepts a write now.
-    pub(crate) fn is_writable(&self, node: &str) -> bool {
-        self.etcdctl(node, &["put", "scenario", "writable"]).is_some()
-    }
-
-    /// The decisions of a node, oldest first; readable whether it runs or not.
-    pub(crate) fn decisions(&self, node: &str) -> Vec<Value> {
-        let path = self.place().node(node).join("upper/var/log/dyad/decisions.jsonl");
-        let text = std::fs::read_to_string(path).unwrap_or_default();
-        text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
     }
 
     /// Waits until a node has decided on this action by this rule, after the first `seen` decisions.
