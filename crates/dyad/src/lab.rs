@@ -288,6 +288,10 @@ pub struct CampaignArgs {
     /// Dyad's package, which is installed in the nodes [default: the one beside this program]
     #[arg(long, value_name = "DEB")]
     pub package: Option<PathBuf>,
+    /// Break this rule on both nodes, to see that it is caught
+    #[cfg(feature = "broken-variants")]
+    #[arg(long, value_name = "RULE")]
+    pub broken: Option<String>,
 }
 
 /// A node as it is given on the command line.

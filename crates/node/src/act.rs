@@ -170,6 +170,10 @@ fn take_over(node: &Node, facts: &Facts, dead: MemberId) -> Result<(), Failure> 
     if facts.etcd.state == EtcdState::Stopped {
         start_on_own_data(node)?;
     }
+    #[cfg(feature = "broken-variants")]
+    if crate::broken::is(crate::broken::Broken::ForceNewCluster) {
+        return crate::broken::force_new_cluster(node);
+    }
     vote::cast(node, cluster, member, dead)
 }
 
@@ -205,6 +209,8 @@ fn join(node: &Node, facts: &Facts, member: MemberId) -> Result<(), Failure> {
     node.runner.stop()?;
     let worth = Worth::of(&facts.dataset, &facts.marks, node.memory.passed());
     let data_dir = &node.pair.etcd.data_dir;
+    #[cfg(feature = "broken-variants")]
+    crate::broken::delete_before_join(data_dir)?;
     aside::move_aside(data_dir, node.memory.beside(), facts.dataset.member_id, worth)?;
     aside::drop_unfinished(data_dir, node.memory.beside())?;
     // The marks were about the dataset that is now aside.

@@ -122,7 +122,10 @@ impl Sources<'_> {
             )
         });
         let live = live.unwrap_or(Err(crate::runner::Error::Lost));
-        self.combine(request, role, surroundings, disk, live)
+        let gathered = self.combine(request, role, surroundings, disk, live);
+        #[cfg(feature = "broken-variants")]
+        let gathered = crate::broken::stale(self.memory, gathered);
+        gathered
     }
 
     /// Whether a healthy voter has nothing to do, by what is cheap to look at.
@@ -221,6 +224,8 @@ impl Sources<'_> {
             peer: self.peer_facts(&surroundings, uptime_ms),
             pacemaker: self.pacemaker_facts(&surroundings),
             policy: self.policy(),
+            #[cfg(feature = "broken-variants")]
+            broken: crate::broken::rule(),
         };
         Gathered { facts, live, troubles }
     }

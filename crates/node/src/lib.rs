@@ -7,6 +7,8 @@ pub mod act;
 pub mod agent;
 pub mod aside;
 pub mod boot;
+#[cfg(feature = "broken-variants")]
+pub mod broken;
 pub mod confirm;
 mod connections;
 pub mod corosync;

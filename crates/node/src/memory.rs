@@ -64,6 +64,12 @@ impl Memory {
         Self { only_looks: true, ..self.clone() }
     }
 
+    /// Where things are kept that a reboot loses.
+    #[cfg(feature = "broken-variants")]
+    pub(crate) fn runtime(&self) -> &std::path::Path {
+        &self.runtime
+    }
+
     fn volatile(&self, name: &str) -> PathBuf {
         self.runtime.join(name)
     }

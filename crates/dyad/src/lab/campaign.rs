@@ -90,6 +90,7 @@ fn settings(arguments: &CampaignArgs, plan: Plan, directory: &Path) -> anyhow::R
     lab.stack = Stack::Pair(PairStack { package, tls: false, by_hand: false, podman: false });
     let command = vec![own.clone().into(), "lab".into(), "supervise".into()];
     let load = Load { clients: 8, rate: 100, seed: Some(plan.seed), ..Load::usual(&own) };
+    let prepare = broken(arguments)?;
     Ok(Settings {
         again: again(arguments, &plan),
         plan,
@@ -98,9 +99,35 @@ fn settings(arguments: &CampaignArgs, plan: Plan, directory: &Path) -> anyhow::R
         supervision: Supervision { command },
         load,
         directory: directory.to_owned(),
-        prepare: Vec::new(),
-        broken_rules: false,
+        broken_rules: !prepare.is_empty(),
+        prepare,
     })
+}
+
+/// What is done to both nodes so that a rule is broken there.
+#[cfg(feature = "broken-variants")]
+fn broken(arguments: &CampaignArgs) -> anyhow::Result<Vec<Vec<String>>> {
+    use dyad_node::broken::{Broken, FILE};
+    let Some(rule) = &arguments.broken else { return Ok(Vec::new()) };
+    let script = if rule == "NoFencingDelay" {
+        "crm_resource --resource fence-node-a --set-parameter split_delay_ms --parameter-value 0"
+            .to_owned()
+    } else if Broken::named(rule).is_some() {
+        format!("umask 077; echo {rule} > {FILE}")
+    } else {
+        return Err(Failure::new(Exit::Usage, format!("there is no rule {rule:?}")).into());
+    };
+    Ok(vec![vec!["sh".to_owned(), "-c".to_owned(), script]])
+}
+
+/// No rule can be broken in this build.
+#[cfg(not(feature = "broken-variants"))]
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "a build that can break rules may be told a wrong name"
+)]
+fn broken(_: &CampaignArgs) -> anyhow::Result<Vec<Vec<String>>> {
+    Ok(Vec::new())
 }
 
 /// The command that does the same again.
@@ -113,6 +140,10 @@ fn again(arguments: &CampaignArgs, plan: &Plan) -> String {
     if !arguments.only.is_empty() {
         let kinds: Vec<_> = arguments.only.iter().map(ToString::to_string).collect();
         let _ = write!(text, " --only {}", kinds.join(","));
+    }
+    #[cfg(feature = "broken-variants")]
+    if let Some(rule) = &arguments.broken {
+        let _ = write!(text, " --broken {rule}");
     }
     text
 }

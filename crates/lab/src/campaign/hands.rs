@@ -26,6 +26,8 @@ pub(super) struct Hands<'a> {
     off_since: [Option<Instant>; 2],
     /// Losses that somebody has accepted in this step.
     pub(super) accepted: Vec<Accepted>,
+    /// Nodes whose history a person gave up in this step.
+    pub(super) given_up: Vec<Side>,
     /// How often a sensible person confirmed.
     pub(super) confirmations: usize,
 }
@@ -38,6 +40,7 @@ impl<'a> Hands<'a> {
             in_maintenance: BTreeSet::new(),
             off_since: [None; 2],
             accepted: Vec::new(),
+            given_up: Vec::new(),
             confirmations: 0,
         }
     }

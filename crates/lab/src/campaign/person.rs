@@ -98,8 +98,7 @@ fn confirmations(lab: &Lab, side: Side) -> Vec<Value> {
     text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
 }
 
-/// Chooses between two histories: the copy of the node that was said to be down is kept. What is given up must still
-/// be there afterwards, whole.
+/// Chooses between two histories: the copy of the node that was said to be down is kept.
 pub(super) fn resolve(lab: &Lab, accepted: &Accepted) -> Result<Result<(), Violation>> {
     let (gives_up, keep) = (accepted.node.name(), accepted.node.other().name());
     let words = ["dyad", "resolve", "--keep", keep, "--yes-give-up", gives_up, "--wait", "200"];
@@ -113,11 +112,12 @@ pub(super) fn resolve(lab: &Lab, accepted: &Accepted) -> Result<Result<(), Viola
         );
         return Ok(Err(Violation::new("P4", what)));
     }
-    Ok(clear_archive(lab, gives_up))
+    Ok(Ok(()))
 }
 
 /// What was given up is found in the archive, and put away for good, as nobody wants it any more.
-fn clear_archive(lab: &Lab, node: &str) -> Result<(), Violation> {
+pub(super) fn clear_archive(lab: &Lab, side: Side) -> Result<(), Violation> {
+    let node = side.name();
     let lost = |what: &str| Violation::new("P3", format!("{node}: {what}"));
     let list = ["dyad", "archive", "list", "--output", "json"];
     let list = lab.exec(node, &list, COMMAND).map_err(|error| lost(&error.to_string()))?;

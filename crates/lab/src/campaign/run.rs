@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::audit::Audit;
 use super::evidence::Evidence;
 use super::hands::Hands;
+use super::person;
 use super::plan::{Plan, Step};
 use super::replay::Replayed;
 use super::report::{Recovery, Report, Violation};
@@ -180,6 +181,7 @@ impl Campaign<'_> {
             step.summary()
         ));
         self.hands.accepted.clear();
+        self.hands.given_up.clear();
         if let Err(violation) = self.break_and_repair(number, step)? {
             return Ok(Err(violation));
         }
@@ -259,8 +261,10 @@ impl Campaign<'_> {
         Ok(Err(Violation::new("P8", what)))
     }
 
-    /// A loss that was accepted was named, and is written down with who accepted it.
+    /// A loss that was accepted was named, and is written down with who accepted it; a history that was given up is
+    /// still there.
     fn accepted_losses(&self) -> Result<(), Violation> {
+        self.hands.given_up.iter().try_for_each(|side| person::clear_archive(self.lab, *side))?;
         for accepted in &self.hands.accepted {
             let record = &accepted.record;
             let named = record["because"].as_str().is_some_and(|because| !because.is_empty());
@@ -285,6 +289,7 @@ impl Campaign<'_> {
     /// Ends the piece of history under way, if there is one, and judges it.
     fn judge(&mut self, accepted: bool) -> Result<Result<(), Violation>> {
         let Some(segment) = self.segment.take() else { return Ok(Ok(())) };
-        segment.end(self.lab, accepted, &mut self.floor, &mut self.report)
+        let evidence = &self.evidence;
+        segment.end(self.lab, evidence, accepted, &mut self.floor, &mut self.report)
     }
 }

@@ -8,7 +8,7 @@ use super::evidence::Evidence;
 use super::report::{Report, Violation};
 use crate::Lab;
 use crate::clients::{Clients, Load};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// So many faults are judged together.
 pub(super) const FAULTS_MAX: usize = 8;
@@ -43,6 +43,7 @@ impl Segment {
     pub(super) fn end(
         self,
         lab: &Lab,
+        evidence: &Evidence,
         accepted: bool,
         floor: &mut u64,
         report_to: &mut Report,
@@ -58,6 +59,10 @@ impl Segment {
         report_to.longest_gap_s = report_to.longest_gap_s.max(gap_s);
         if accepted {
             report_to.accepted_losses += 1;
+            // Not to be held against the pair by a replay either.
+            let path = evidence.path(&name);
+            let other = evidence.path(&name.replace("history", "accepted"));
+            std::fs::rename(&path, other).map_err(Error::io("renaming", &path))?;
         } else if verdict.answer != Answer::Good {
             return Ok(Err(Violation::new("P2", format!("{name}: {}", verdict.render()))));
         } else if verdict.lost.nodes.len() != 2 {

@@ -43,13 +43,14 @@ pub(super) fn settle(
         let missing = match look(lab, &status) {
             Look::Protected => return Ok(Ok(start.elapsed())),
             Look::Diverged => {
-                let Some(accepted) = hands.accepted.first() else {
+                let Some(accepted) = hands.accepted.first().cloned() else {
                     let what = "both nodes went on alone, and nobody accepted that";
                     return Ok(Err(Violation::new("P1", what)));
                 };
-                if let Err(violation) = person::resolve(lab, accepted)? {
+                if let Err(violation) = person::resolve(lab, &accepted)? {
                     return Ok(Err(violation));
                 }
+                hands.given_up.push(accepted.node);
                 "a person has just chosen between two histories".to_owned()
             }
             Look::Missing(missing) => missing,
