@@ -89,7 +89,7 @@ fn settings(arguments: &CampaignArgs, plan: Plan, directory: &Path) -> anyhow::R
     let package = package(arguments.package.clone())?;
     lab.stack = Stack::Pair(PairStack { package, tls: false, by_hand: false, podman: false });
     let command = vec![own.clone().into(), "lab".into(), "supervise".into()];
-    let load = Load { clients: 8, rate: 100, seed: Some(plan.seed), ..Load::usual(&own) };
+    let load = Load { clients: 12, rate: 200, seed: Some(plan.seed), ..Load::usual(&own) };
     let prepare = broken(arguments)?;
     Ok(Settings {
         again: again(arguments, &plan),

@@ -140,6 +140,15 @@ impl<'a> Hands<'a> {
         }
     }
 
+    /// Makes a node's etcd the leader. Who leads anyway is as good, if that does not work.
+    pub(super) fn lead(&self, side: Side) {
+        let id =
+            self.lab.etcd_status(side.name()).and_then(|it| it["header"]["member_id"].as_u64());
+        if let Some(id) = id {
+            self.lab.etcdctl(side.other().name(), &["move-leader", &format!("{id:x}")]);
+        }
+    }
+
     /// Runs a command in a node, and tells how it ended.
     fn in_node(&self, side: Side, command: &[&str]) -> String {
         let status = self.lab.node_status(side.name());

@@ -147,6 +147,8 @@ pub struct Timed {
 pub struct Step {
     /// The kinds of its faults.
     pub faults: Vec<Kind>,
+    /// The node whose etcd is made the leader before it begins, if any: who leads decides what can be lost.
+    pub leader: Option<Side>,
     /// What is done, in order.
     pub acts: Vec<Timed>,
     /// When everything is repaired, in milliseconds after the step began.
@@ -189,7 +191,11 @@ impl Plan {
         let mut text = format!("seed {}: {} faults\n", self.seed, self.faults());
         for (number, step) in self.steps.iter().enumerate() {
             let kinds: Vec<_> = step.faults.iter().map(ToString::to_string).collect();
-            let _ = writeln!(text, "step {}: {}", number + 1, kinds.join(", "));
+            let _ = write!(text, "step {}: {}", number + 1, kinds.join(", "));
+            let _ = match step.leader {
+                Some(leader) => writeln!(text, " ({leader} leads)"),
+                None => writeln!(text),
+            };
             for Timed { at_ms, act } in &step.acts {
                 let _ = writeln!(text, "  {:>6.1} s  {act}", seconds(*at_ms));
             }
@@ -209,8 +215,8 @@ impl Step {
         if first.is_story() {
             let acts = story(first, chance);
             let last_ms = acts.last().map_or(0, |timed| timed.at_ms);
-            let repair_ms = last_ms + 1_000 + gap(chance);
-            return Self { faults: vec![first], acts, repair_ms };
+            let repair_ms = last_ms + hold(chance);
+            return Self { faults: vec![first], leader: None, acts, repair_ms };
         }
         // Mostly one fault; often enough another one while the first is there, or is being recovered from.
         let wanted = match chance.below(100) {
@@ -218,7 +224,8 @@ impl Step {
             50..82 => 2,
             _ => 3,
         };
-        let mut step = Self { faults: Vec::new(), acts: Vec::new(), repair_ms: 0 };
+        let leader = chance.once_in(2).then(|| side(chance));
+        let mut step = Self { faults: Vec::new(), leader, acts: Vec::new(), repair_ms: 0 };
         let mut at_ms = 0;
         let mut next = Some(first);
         for number in 0..faults_max.min(wanted) {
@@ -242,7 +249,7 @@ impl Step {
         }
         step.acts.sort_by_key(|timed| timed.at_ms);
         let last_ms = step.acts.last().map_or(0, |timed| timed.at_ms);
-        step.repair_ms = last_ms + 1_000 + gap(chance);
+        step.repair_ms = last_ms + hold(chance);
         step
     }
 
@@ -270,6 +277,15 @@ fn gap(chance: &mut Chance) -> u64 {
         0..3 => chance.below(2_000),
         3..8 => 2_000 + chance.below(7_000),
         _ => 9_000 + chance.below(9_000),
+    }
+}
+
+/// How long the last fault stays: sometimes it is over before it matters; mostly it is acted on first.
+fn hold(chance: &mut Chance) -> u64 {
+    match chance.below(10) {
+        0..2 => 500 + chance.below(2_500),
+        2..7 => 4_000 + chance.below(6_000),
+        _ => 10_000 + chance.below(10_000),
     }
 }
 
@@ -348,9 +364,9 @@ fn fault(kind: Kind, chance: &mut Chance) -> Vec<(u64, Act)> {
             }
             acts
         }
-        Kind::Bmc => vec![(0, Act::Bmc { node, fault: bmc(chance) })],
+        Kind::Bmc => vec![(0, Act::Bmc { node, fault: bmc(chance, &BMC_FAULTS) })],
         Kind::NoProof => {
-            let fault = bmc(chance);
+            let fault = bmc(chance, &BMC_FAULTS[BMC_SLOW..]);
             let lost = if chance.once_in(2) {
                 Act::Freeze { node }
             } else {
@@ -387,20 +403,23 @@ fn power(node: Side, chance: &mut Chance) -> Vec<(u64, Act)> {
 
 /// What a BMC does wrong. The slow ones stay within what the pair file says of the BMCs (`bmcOffMs`): a BMC
 /// that is slower than stated may lose both nodes of a split.
-fn bmc(chance: &mut Chance) -> String {
-    const FAULTS: [&str; 10] = [
-        "slow=150",
-        "slow-power=700",
-        "hang",
-        "refuse",
-        "wrong-password",
-        "do-nothing",
-        "server-error",
-        "malformed-json",
-        "stuck-powering-off",
-        "no-power-state",
-    ];
-    FAULTS[usize::try_from(chance.below(FAULTS.len() as u64)).unwrap_or_default()].to_owned()
+const BMC_FAULTS: [&str; 10] = [
+    "slow=150",
+    "slow-power=700",
+    "hang",
+    "refuse",
+    "wrong-password",
+    "do-nothing",
+    "server-error",
+    "malformed-json",
+    "stuck-powering-off",
+    "no-power-state",
+];
+/// So many of them are only slow: they give a proof, later.
+const BMC_SLOW: usize = 2;
+
+fn bmc(chance: &mut Chance, faults: &[&str]) -> String {
+    faults[usize::try_from(chance.below(faults.len() as u64)).unwrap_or_default()].to_owned()
 }
 
 /// Steps that lead the pair into a certain state first.
@@ -417,10 +436,13 @@ fn story(kind: Kind, chance: &mut Chance) -> Vec<Timed> {
                 (0, Act::PowerOff { node }),
                 (back_ms, Act::Bmc { node, fault: "none".into() }),
             ];
-            if chance.once_in(2) {
-                acts.push((back_ms, Act::BlockPort { node: peer, port: PEER_PORT }));
+            // Held up before it starts as a learner, or before it is promoted, or not at all.
+            match chance.below(3) {
+                0 => acts.push((back_ms, Act::BlockPort { node: peer, port: PEER_PORT })),
+                1 => acts.push((back_ms, Act::BlockPort { node, port: CLIENT_PORT })),
+                _ => {}
             }
-            let lost_ms = back_ms + 1_500 + chance.below(8_500);
+            let lost_ms = back_ms + 3_000 + chance.below(12_000);
             acts.extend([
                 (back_ms, Act::PowerOn { node }),
                 (lost_ms, deaf(peer)),

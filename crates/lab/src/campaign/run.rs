@@ -180,6 +180,9 @@ impl Campaign<'_> {
             self.settings.plan.steps.len(),
             step.summary()
         ));
+        if let Some(leader) = step.leader {
+            self.hands.lead(leader);
+        }
         self.hands.accepted.clear();
         self.hands.given_up.clear();
         if let Err(violation) = self.break_and_repair(number, step)? {
