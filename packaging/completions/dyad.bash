@@ -67,6 +67,9 @@ _dyad() {
             dyad,render)
                 cmd="dyad__subcmd__render"
                 ;;
+            dyad,replace)
+                cmd="dyad__subcmd__replace"
+                ;;
             dyad,resolve)
                 cmd="dyad__subcmd__resolve"
                 ;;
@@ -183,6 +186,9 @@ _dyad() {
                 ;;
             dyad__subcmd__help,render)
                 cmd="dyad__subcmd__help__subcmd__render"
+                ;;
+            dyad__subcmd__help,replace)
+                cmd="dyad__subcmd__help__subcmd__replace"
                 ;;
             dyad__subcmd__help,resolve)
                 cmd="dyad__subcmd__help__subcmd__resolve"
@@ -304,8 +310,14 @@ _dyad() {
             dyad__subcmd__help__subcmd__maintenance,start)
                 cmd="dyad__subcmd__help__subcmd__maintenance__subcmd__start"
                 ;;
+            dyad__subcmd__help__subcmd__rotate,authkey)
+                cmd="dyad__subcmd__help__subcmd__rotate__subcmd__authkey"
+                ;;
             dyad__subcmd__help__subcmd__rotate,bmc)
                 cmd="dyad__subcmd__help__subcmd__rotate__subcmd__bmc"
+                ;;
+            dyad__subcmd__help__subcmd__rotate,etcd-certs)
+                cmd="dyad__subcmd__help__subcmd__rotate__subcmd__etcd__subcmd__certs"
                 ;;
             dyad__subcmd__lab,bench)
                 cmd="dyad__subcmd__lab__subcmd__bench"
@@ -487,14 +499,26 @@ _dyad() {
             dyad__subcmd__maintenance__subcmd__help,start)
                 cmd="dyad__subcmd__maintenance__subcmd__help__subcmd__start"
                 ;;
+            dyad__subcmd__rotate,authkey)
+                cmd="dyad__subcmd__rotate__subcmd__authkey"
+                ;;
             dyad__subcmd__rotate,bmc)
                 cmd="dyad__subcmd__rotate__subcmd__bmc"
+                ;;
+            dyad__subcmd__rotate,etcd-certs)
+                cmd="dyad__subcmd__rotate__subcmd__etcd__subcmd__certs"
                 ;;
             dyad__subcmd__rotate,help)
                 cmd="dyad__subcmd__rotate__subcmd__help"
                 ;;
+            dyad__subcmd__rotate__subcmd__help,authkey)
+                cmd="dyad__subcmd__rotate__subcmd__help__subcmd__authkey"
+                ;;
             dyad__subcmd__rotate__subcmd__help,bmc)
                 cmd="dyad__subcmd__rotate__subcmd__help__subcmd__bmc"
+                ;;
+            dyad__subcmd__rotate__subcmd__help,etcd-certs)
+                cmd="dyad__subcmd__rotate__subcmd__help__subcmd__etcd__subcmd__certs"
                 ;;
             dyad__subcmd__rotate__subcmd__help,help)
                 cmd="dyad__subcmd__rotate__subcmd__help__subcmd__help"
@@ -506,7 +530,7 @@ _dyad() {
 
     case "${cmd}" in
         dyad)
-            opts="-o -h -V --output --help --version init check render setup lab etcd status gate maintenance resolve archive drill rotate gather apply uninstall serve explain confirm decide exit-codes completions help"
+            opts="-o -h -V --output --help --version init check render setup lab etcd status gate maintenance resolve archive drill rotate replace gather apply uninstall serve explain confirm decide exit-codes completions help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1164,7 +1188,7 @@ _dyad() {
             return 0
             ;;
         dyad__subcmd__help)
-            opts="init check render setup lab etcd status gate maintenance resolve archive drill rotate gather apply uninstall serve explain confirm decide exit-codes completions help"
+            opts="init check render setup lab etcd status gate maintenance resolve archive drill rotate replace gather apply uninstall serve explain confirm decide exit-codes completions help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1891,6 +1915,20 @@ _dyad() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        dyad__subcmd__help__subcmd__replace)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         dyad__subcmd__help__subcmd__resolve)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -1906,7 +1944,7 @@ _dyad() {
             return 0
             ;;
         dyad__subcmd__help__subcmd__rotate)
-            opts="bmc"
+            opts="bmc etcd-certs authkey"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1919,7 +1957,35 @@ _dyad() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        dyad__subcmd__help__subcmd__rotate__subcmd__authkey)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         dyad__subcmd__help__subcmd__rotate__subcmd__bmc)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        dyad__subcmd__help__subcmd__rotate__subcmd__etcd__subcmd__certs)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -3428,7 +3494,7 @@ _dyad() {
             return 0
             ;;
         dyad__subcmd__render)
-            opts="-o -h -V --out --format --node --secrets --output --help --version"
+            opts="-o -h -V --out --format --node --secrets --renew --output --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3447,6 +3513,40 @@ _dyad() {
                     return 0
                     ;;
                 --secrets)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --renew)
+                    COMPREPLY=($(compgen -W "certificates trust-new-authority use-new-authority drop-old-authority authkey" -- "${cur}"))
+                    return 0
+                    ;;
+                --output)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        dyad__subcmd__replace)
+            opts="-o -h -V --bundle --reason --output --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --bundle)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --reason)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -3504,12 +3604,42 @@ _dyad() {
             return 0
             ;;
         dyad__subcmd__rotate)
-            opts="-o -h -V --output --help --version bmc help"
+            opts="-o -h -V --output --help --version bmc etcd-certs authkey help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --output)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        dyad__subcmd__rotate__subcmd__authkey)
+            opts="-o -h -V --from --wait --output --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --from)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --wait)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --output)
                     COMPREPLY=($(compgen -W "text json" -- "${cur}"))
                     return 0
@@ -3551,8 +3681,42 @@ _dyad() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        dyad__subcmd__rotate__subcmd__etcd__subcmd__certs)
+            opts="-o -h -V --from --reason --wait --output --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --from)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --reason)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --wait)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --output)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         dyad__subcmd__rotate__subcmd__help)
-            opts="bmc help"
+            opts="bmc etcd-certs authkey help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3565,7 +3729,35 @@ _dyad() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        dyad__subcmd__rotate__subcmd__help__subcmd__authkey)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         dyad__subcmd__rotate__subcmd__help__subcmd__bmc)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        dyad__subcmd__rotate__subcmd__help__subcmd__etcd__subcmd__certs)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )

@@ -234,8 +234,52 @@ fn system(
         ("POST", "Actions/ComputerSystem.Reset") => {
             reset(shared, system, fault, &request.body, event)
         }
+        ("GET", "LogServices" | "LogServices/Log" | "LogServices/Log/Entries") => {
+            Answer::json(log(shared, &shared.systems[system], action))
+        }
         (_, "" | "Actions/ComputerSystem.Reset") => Answer::error(405, "not with this method"),
         _ => Answer::error(404, "there is no such resource"),
+    }
+}
+
+/// The log of a System: every reset that was asked for.
+fn log(shared: &Shared, system: &SystemState, part: &str) -> Value {
+    let path = format!("{}/{part}", system.path());
+    match part {
+        "LogServices" => {
+            collection(&path, "LogServiceCollection", std::iter::once(format!("{path}/Log")))
+        }
+        "LogServices/Log" => json!({
+            "@odata.id": path,
+            "@odata.type": "#LogService.v1_1_0.LogService",
+            "Id": "Log",
+            "Name": "Event log",
+            "Entries": link(&format!("{path}/Entries")),
+        }),
+        _ => {
+            let events = shared.log.after(0);
+            let own = events.iter().filter(|event| event.system.as_ref() == Some(&system.id));
+            let entries: Vec<Value> = own
+                .filter_map(|event| Some((event, event.reset?)))
+                .enumerate()
+                .map(|(number, (event, reset))| {
+                    json!({
+                        "@odata.id": format!("{path}/{number}"),
+                        "Id": number.to_string(),
+                        "Created": (event.at_us / 1_000_000).to_string(),
+                        "Severity": if event.error.is_some() { "Critical" } else { "OK" },
+                        "Message": format!("{} was asked for", reset.as_str()),
+                    })
+                })
+                .collect();
+            json!({
+                "@odata.id": path,
+                "@odata.type": "#LogEntryCollection.LogEntryCollection",
+                "Name": "Entries",
+                "Members@odata.count": entries.len(),
+                "Members": entries,
+            })
+        }
     }
 }
 
@@ -261,6 +305,7 @@ fn show(system: &SystemState, fault: Fault, event: &mut Event) -> Answer {
         "SystemType": "Physical",
         "Status": { "State": "Enabled", "Health": "OK" },
         "PowerState": shown,
+        "LogServices": link(&format!("{path}/LogServices")),
         "Actions": {
             "#ComputerSystem.Reset": {
                 "target": format!("{path}/Actions/ComputerSystem.Reset"),

@@ -26,6 +26,11 @@ const RETRIES: u32 = 5;
 /// ... within this time; then the resource stays off and says so.
 const RETRY_WINDOW_S: u64 = 300;
 
+/// What Pacemaker runs when a node comes, goes or is fenced.
+const ALERT_AGENT: &str = "/usr/libexec/dyad/dyad-alert";
+/// It writes one line and one small file; Pacemaker waits for nobody all the same.
+const ALERT_TIMEOUT_S: u64 = 10;
+
 /// The whole CIB as XML text.
 pub fn render(pair: &Pair) -> String {
     let configuration = Element::new("configuration")
@@ -34,7 +39,8 @@ pub fn render(pair: &Pair) -> String {
         .child(resources(pair))
         .child(constraints(pair))
         .child(fencing_topology(pair))
-        .child(resource_defaults());
+        .child(resource_defaults())
+        .child(alerts());
     Element::new("cib")
         .with("validate-with", SCHEMA)
         .with("admin_epoch", 1)
@@ -320,4 +326,20 @@ fn resource_defaults() -> Element {
         "resource-defaults".to_owned(),
         values,
     ))
+}
+
+/// Fencing and nodes only: what resources and attributes do is in the decision log, and every call is a process.
+fn alerts() -> Element {
+    let id = "dyad-alert";
+    let select = Element::new("select")
+        .child(Element::new("select_nodes"))
+        .child(Element::new("select_fencing"));
+    let timeout = [("timeout", format!("{ALERT_TIMEOUT_S}s"))];
+    Element::new("alerts").child(
+        Element::new("alert")
+            .with("id", id)
+            .with("path", ALERT_AGENT)
+            .child(select)
+            .child(attributes("meta_attributes", format!("{id}-meta"), timeout)),
+    )
 }

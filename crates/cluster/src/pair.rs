@@ -36,6 +36,20 @@ pub struct Pair {
     /// An address that follows the voters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub virtual_ip: Option<VirtualIp>,
+    /// Where fencing and node events are posted to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub webhook: Option<Webhook>,
+}
+
+/// Where events are posted to. The address itself may hold a secret: it is in a file of its own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Webhook {
+    /// The root-only file with the address, on each node.
+    pub url_file: PathBuf,
+    /// The authorities that the receiver's certificate must come from; the machine's own if nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ca_file: Option<PathBuf>,
 }
 
 /// One of the two servers.

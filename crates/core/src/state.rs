@@ -158,6 +158,8 @@ pub struct Sight<'a> {
     pub learner_percent: Option<u64>,
     /// What etcd itself complains of: an alarm, a full database.
     pub alarms: Vec<String>,
+    /// Pacemaker is about to start on this node.
+    pub booting: bool,
 }
 
 /// What the peer's etcd says when it is asked over the network.
@@ -190,6 +192,7 @@ impl<'a> Sight<'a> {
             fencing_failed: false,
             learner_percent: None,
             alarms: Vec::new(),
+            booting: false,
         }
     }
 

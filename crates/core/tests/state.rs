@@ -162,6 +162,16 @@ fn alone_on_one() {
     let judgement = expect(&sight, State::Alone, "do not reboot it");
     assert_eq!(judgement.on, Some("south".into()));
     assert_eq!(judgement.next.as_deref(), Some("systemctl start pacemaker"));
+
+    // One that boots comes by itself: nobody is told to start anything.
+    let judgement = expect(
+        &Sight { booting: true, ..sight },
+        State::CatchingUp,
+        "north boots; Pacemaker is about to start",
+    );
+    assert_eq!((judgement.on, judgement.next), (Some("south".into()), None));
+    let silent = Sight { pacemaker: false, booting: true, ..Sight::of(&facts) };
+    assert_eq!(expect(&silent, State::Starting, "about to start").next, None);
 }
 
 /// A node in maintenance is neither a failure nor protected, and the way back is named on both nodes.

@@ -8,7 +8,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub use day_two::{
     ArchiveCommand, ConfirmArguments, DrillArguments, GatherArguments, MaintenanceArguments,
-    MaintenanceCommand, ResolveArguments, RotateCommand, ServeArguments, StatusArguments,
+    MaintenanceCommand, ReplaceArguments, ResolveArguments, RotateAuthkey, RotateCertificates,
+    RotateCommand, ServeArguments, StatusArguments,
 };
 
 use crate::output::Format;
@@ -105,12 +106,19 @@ pub enum Command {
     /// Asks both BMCs and tells what they say; exit 3 if one does not answer. With `--really NODE` the other
     /// node is fenced, as if it had been lost, and what that took is measured: only on a protected pair.
     Drill(DrillArguments),
-    /// Put a new password into use
+    /// Put new passwords, certificates and keys into use
     Rotate {
         /// What to do
         #[command(subcommand)]
         command: RotateCommand,
     },
+    /// Prepare for another machine in the place of a node that is gone
+    ///
+    /// Typed on the node that serves alone. A machine with the old name, addresses and BMC needs nothing but its
+    /// bundle; for a new name, address or BMC this node takes the new description into use first (`--bundle`),
+    /// without an interruption. Refused (exit 4) while the old node is in the cluster. The new machine is then set up
+    /// like any other, and gets its copy of the data.
+    Replace(ReplaceArguments),
     /// Put everything into one file that somebody needs who has to find out what happened
     ///
     /// States, logs, configuration, versions, decisions with their facts; passwords and keys are removed. Works
@@ -278,6 +286,24 @@ pub struct RenderArguments {
     /// Where keys and certificates are kept; beside the file if nothing is said
     #[arg(long, value_name = "DIR")]
     pub secrets: Option<PathBuf>,
+    /// Make something anew first, for `dyad rotate` on the nodes
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub renew: Option<Renew>,
+}
+
+/// What `dyad render --renew` makes anew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Renew {
+    /// etcd's certificates, by the same authority
+    Certificates,
+    /// A new authority beside the old one: both are trusted, the old one signs
+    TrustNewAuthority,
+    /// The new authority signs; both are trusted
+    UseNewAuthority,
+    /// The old authority is trusted no more
+    DropOldAuthority,
+    /// Corosync's key
+    Authkey,
 }
 
 /// The forms of `dyad render`.

@@ -18,10 +18,12 @@ mod over_ssh;
 mod pair_file;
 mod person;
 mod render;
+mod replace;
 mod resolve;
 mod rotate;
 mod serve;
 mod setup;
+mod standby;
 pub mod status;
 mod this_node;
 mod uninstall;
@@ -55,6 +57,7 @@ pub fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Archive { command } => archive::run(&command, cli.output),
         Command::Drill(arguments) => drill::run(&arguments, cli.output),
         Command::Rotate { command } => rotate::run(&command, cli.output),
+        Command::Replace(arguments) => replace::run(&arguments, cli.output),
         Command::Gather(arguments) => gather::run(&arguments, cli.output),
         Command::Serve(arguments) => serve::run(&arguments),
         Command::Explain { last } => explain::run(last, cli.output),

@@ -74,6 +74,7 @@ fn protected() -> Status {
         units: ["crio.service", "kubelet.service"]
             .map(|name| Unit { name: name.into(), runs_here: Some(true), runs_on_peer: Some(true) })
             .into(),
+        certificates: Vec::new(),
         setup: None,
         incident: Some(Incident {
             start_ms: NOW_MS - 86_400_000 * 12 - 41_000,

@@ -20,6 +20,7 @@ mod db;
 mod fault;
 mod files;
 mod live;
+mod parted;
 mod proto;
 mod reading;
 mod roster;
@@ -28,6 +29,7 @@ mod snap;
 mod wal;
 
 pub use fault::Error;
+pub use parted::{Parted, since_parting};
 pub use reading::read;
 pub use seal::{SealError, Sealed, seal};
 

@@ -23,6 +23,7 @@
 //! certificate authorities to trust.
 
 mod body;
+mod certificate;
 mod client;
 mod connect;
 mod deadline;
@@ -34,6 +35,7 @@ mod stream;
 mod tls;
 mod wire;
 
+pub use certificate::{check_certificate, fingerprint, first_expiry};
 pub use client::{Builder, Client, Limits};
 pub use deadline::Deadline;
 pub use endpoint::{Endpoint, Scheme};

@@ -120,7 +120,7 @@ pub(crate) fn config(
     Ok(Arc::new(config))
 }
 
-fn authorities(
+pub(crate) fn authorities(
     path: &Path,
     provider: &Arc<CryptoProvider>,
 ) -> Result<Arc<dyn ServerCertVerifier>, Error> {
@@ -136,7 +136,7 @@ fn authorities(
     Ok(verifier)
 }
 
-fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, Error> {
+pub(crate) fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, Error> {
     let fault = |error| pem_fault(path, error, "certificate");
     let found = CertificateDer::pem_file_iter(path)
         .map_err(fault)?

@@ -55,7 +55,7 @@ pub struct Clients {
 impl Clients {
     /// Starts them, on the network that cuts of the cluster links do not reach. Returns when they write.
     pub fn start(lab: &Lab, load: &Load, history: &Path) -> Result<Self> {
-        let words = words(lab, load, history);
+        let words = words(lab, load, history)?;
         let log = history.with_extension("log");
         let file = File::create(&log).map_err(Error::io("making", &log))?;
         let second = file.try_clone().map_err(Error::io("making", &log))?;
@@ -107,7 +107,7 @@ impl Drop for Clients {
     }
 }
 
-fn words(lab: &Lab, load: &Load, history: &Path) -> Vec<OsString> {
+fn words(lab: &Lab, load: &Load, history: &Path) -> Result<Vec<OsString>> {
     let mut words: Vec<OsString> = vec![load.program.clone().into()];
     words.extend(["lab", "load", "--request-limit", "5s", "--final-limit"].map(OsString::from));
     words.push(FINAL_LIMIT.into());
@@ -126,6 +126,21 @@ fn words(lab: &Lab, load: &Load, history: &Path) -> Vec<OsString> {
         let endpoint = format!("{}={scheme}://{address}:2379", node.name);
         words.extend(["--endpoint".into(), endpoint.into()]);
     }
+    if tls {
+        words.extend(certificates(lab, history)?);
+    }
     words.push(history.into());
-    words
+    Ok(words)
+}
+
+/// A client's certificate, as one outside of the pair would have it: a copy that does not change with the nodes' own.
+fn certificates(lab: &Lab, history: &Path) -> Result<Vec<OsString>> {
+    let pki = lab.place().node(&lab.config().nodes[0].name).join("upper/etc/dyad/pki");
+    let mut words = Vec::new();
+    for (flag, file) in [("--ca", "ca.pem"), ("--cert", "client.pem"), ("--key", "client.key")] {
+        let copy = history.with_file_name(file);
+        std::fs::copy(pki.join(file), &copy).map_err(Error::io("copying to", &copy))?;
+        words.extend([flag.into(), copy.into()]);
+    }
+    Ok(words)
 }

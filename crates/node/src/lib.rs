@@ -28,6 +28,7 @@ pub mod record;
 pub mod runner;
 mod traces;
 mod vote;
+pub mod webhook;
 
 pub use node::Node;
 pub use place::Place;

@@ -101,6 +101,20 @@ pub fn set_promotion_score(score: Option<u32>) -> Result<(), Error> {
     Ok(())
 }
 
+/// Has Pacemaker's daemon write every attribute that it knows into the CIB again.
+pub fn write_attributes_again() -> Result<(), Error> {
+    output(&mut command("attrd_updater", ["--refresh"]), "", LIMIT)?;
+    Ok(())
+}
+
+/// Whether this node takes part in the cluster. Before it does, what is written into its CIB makes that one newer than
+/// the CIB of those who run: it would replace theirs, with all that Pacemaker knows of them.
+pub fn has_joined(own: &NodeName) -> Result<bool, Error> {
+    let state = state()?;
+    let online = state.node(own).is_some_and(|node| node.online && !node.pending);
+    Ok(state.coordinator.is_some() && online)
+}
+
 /// Tells Pacemaker to run nothing on a node, over reboots too, or to run things there again.
 pub fn set_standby(node: &NodeName, standby: bool) -> Result<(), Error> {
     let mut arguments = vec!["--node", &node.0, "--name", "standby", "--lifetime", "forever"];

@@ -6,13 +6,17 @@ use std::time::Duration;
 use dyad_cluster::pair::{Bmc, BmcTls};
 use dyad_core::facts::{Facts, Power, PowerReading};
 use dyad_http::{Client, Deadline, Endpoint, Trust};
-use dyad_power::{Authentication, Credentials, PowerState, Redfish, ResetType, System, SystemName};
+use dyad_power::{
+    Authentication, Credentials, LogEntry, PowerState, Redfish, ResetType, System, SystemName,
+};
 
 use crate::act::Failure;
 use crate::node::Node;
 
 /// One request to the BMC.
 const REQUEST_LIMIT: Duration = Duration::from_secs(5);
+/// All requests that it takes to read a BMC's logs: some take seconds for each page.
+const LOG_LIMIT: Duration = Duration::from_secs(12);
 
 /// Forces the peer off and reads it back; what was read is written down, bound to the present Corosync
 /// membership and to the member that it is about.
@@ -93,4 +97,15 @@ pub fn look_at(bmc: &Bmc, credentials: &Path) -> Result<System, Failure> {
     let system = redfish.look(wanted.as_ref(), deadline);
     redfish.log_out(deadline);
     Ok(system?)
+}
+
+/// What a BMC has written down itself, without changing anything.
+pub fn log_entries(bmc: &Bmc) -> Result<Vec<LogEntry>, Failure> {
+    let (redfish, wanted) = client(bmc, &bmc.credentials_file)?;
+    let deadline = Deadline::after(LOG_LIMIT);
+    let entries = redfish
+        .find_system(wanted.as_ref(), deadline)
+        .and_then(|system| redfish.log_entries(&system, deadline));
+    redfish.log_out(deadline);
+    Ok(entries?)
 }

@@ -16,6 +16,9 @@ pub fn bmc_ca_path(node: &str) -> PathBuf {
     format!("/etc/dyad/bmc-{node}-ca.pem").into()
 }
 
+/// Where the address that events are posted to lies on both nodes.
+pub const WEBHOOK: &str = "/etc/dyad/webhook";
+
 /// Where generated certificates lie on a node.
 pub mod pki {
     /// The directory.
@@ -62,6 +65,10 @@ pub(crate) fn pair(file: &file::PairFile) -> Option<pair::Pair> {
                 interface: virtual_ip.interface.clone(),
             }),
         },
+        webhook: file.webhook.as_ref().map(|webhook| pair::Webhook {
+            url_file: WEBHOOK.into(),
+            ca_file: webhook.ca_file.clone(),
+        }),
     })
 }
 

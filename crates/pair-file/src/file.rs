@@ -56,6 +56,23 @@ pub struct PairFile {
     /// An address that is up on one node that holds the data, and moves with it.
     #[serde(default)]
     pub virtual_ip: Option<VirtualIp>,
+    /// Where fencing and node events are posted to, as JSON. Each node reports what it sees itself.
+    #[serde(default)]
+    pub webhook: Option<Webhook>,
+}
+
+/// Where events are posted to.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Webhook {
+    /// A file with the line `url=https://...` and, if the receiver wants one, `authorization=...`, the whole value
+    /// of that header; mode 0600. `dyad render` reads it and puts it on both nodes; a relative path starts beside
+    /// pair.yaml.
+    pub url_file: PathBuf,
+    /// The authorities that the receiver's certificate must come from, as an absolute path on the nodes; the
+    /// machine's own if nothing is said.
+    #[serde(default)]
+    pub ca_file: Option<PathBuf>,
 }
 
 /// The version of this format.

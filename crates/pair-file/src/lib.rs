@@ -20,7 +20,7 @@ mod yaml;
 
 use dyad_cluster::pair::Pair;
 
-pub use crate::convert::{bmc_ca_path, credentials_path, pki};
+pub use crate::convert::{WEBHOOK, bmc_ca_path, credentials_path, pki};
 pub use crate::problem::{Position, Problem};
 pub use crate::secret::Password;
 pub use crate::starter::starter;

@@ -22,6 +22,7 @@ pub(crate) fn check(tree: &Node) -> Vec<Problem> {
     problems.extend(etcd::check(&top));
     problems.extend(units(&top));
     problems.extend(virtual_ip(&top));
+    problems.extend(webhook(&top));
     problems
 }
 
@@ -160,6 +161,29 @@ fn virtual_ip(top: &Cursor<'_>) -> Vec<Problem> {
             interface
                 .error("bad-interface", format!("`{name}` is no name of a network interface"))
                 .hint("`ip link` lists them"),
+        );
+    }
+    problems
+}
+
+fn webhook(top: &Cursor<'_>) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    // An address is often a secret itself: somebody who puts it here must not see it repeated.
+    if let Some(file) = top.at(&["webhook", "urlFile"])
+        && file.text().is_some_and(|text| text.contains("://"))
+    {
+        problems.push(
+            file.error("webhook-url", "this is an address, not the name of a file").hint(
+                "write `url=<the address>` into a file with mode 0600, and name the file here",
+            ),
+        );
+    }
+    if let Some(file) = top.at(&["webhook", "caFile"])
+        && file.text().is_some_and(|text| !text.starts_with('/'))
+    {
+        problems.push(
+            file.error("relative-path", "the path on the nodes is not absolute")
+                .hint("name the file as the nodes have it"),
         );
     }
     problems

@@ -46,7 +46,9 @@ impl Credentials {
     }
 }
 
-fn read_private(path: &Path) -> Result<Zeroizing<String>, String> {
+/// Reads a secret from a file that only its owner, who is the reader, can read; says what is wrong with it, never
+/// what is in it.
+pub fn read_private(path: &Path) -> Result<Zeroizing<String>, String> {
     // Not following links, and not waiting for the other end of a pipe. What was opened is what is checked.
     let flags =
         OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;

@@ -10,12 +10,14 @@
 mod credentials;
 mod error;
 pub mod fence;
+mod logs;
 mod power;
 mod redfish;
 mod system;
 
-pub use credentials::{Credentials, CredentialsError};
+pub use credentials::{Credentials, CredentialsError, read_private};
 pub use error::Error;
+pub use logs::LogEntry;
 pub use power::{OffProof, Pace};
 pub use redfish::{Authentication, Redfish};
 pub use system::{PowerState, ResetType, System, SystemName};

@@ -227,7 +227,7 @@ impl Redfish {
         System::parse(path, &body).map_err(|why| Error::Malformed { what, why })
     }
 
-    fn get(&self, what: &str, path: &str, deadline: Deadline) -> Result<Value, Error> {
+    pub(crate) fn get(&self, what: &str, path: &str, deadline: Deadline) -> Result<Value, Error> {
         let request = || Request::get(path).header("Accept", "application/json");
         let response = self.send(what, request, deadline)?;
         self.json(what, &response)
@@ -326,7 +326,7 @@ impl Redfish {
 }
 
 /// The path that a Redfish link leads to. Anything but a path of this BMC is no link to follow.
-fn link(value: &Value) -> Option<String> {
+pub(crate) fn link(value: &Value) -> Option<String> {
     let path = value["@odata.id"].as_str()?;
     path.starts_with('/').then(|| path.to_owned())
 }

@@ -135,3 +135,18 @@ fn another_system_in_the_same_place() {
     let error = redfish.read_again(&system, soon()).unwrap_err();
     assert!(matches!(error, Error::Malformed { .. }), "{error:?}");
 }
+
+/// What the BMC wrote down itself is read, from every log that it names; a BMC without logs has none.
+#[test]
+fn logs_are_read() {
+    let Fixture { bmc: _bmc, redfish, .. } = fixture(Authentication::Basic);
+    let system = redfish.find_system(None, soon()).unwrap();
+    assert_eq!(redfish.log_entries(&system, soon()).unwrap(), []);
+    redfish.force_off(&system, soon()).unwrap();
+    let entries = redfish.log_entries(&system, soon()).unwrap();
+    assert_eq!(entries.len(), 1, "{entries:?}");
+    assert_eq!(
+        (entries[0].message.as_str(), entries[0].log.as_str()),
+        ("ForceOff was asked for", "Log")
+    );
+}

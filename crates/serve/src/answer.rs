@@ -17,6 +17,10 @@ pub(crate) struct Asked {
     pub(crate) method: String,
     pub(crate) path: String,
     pub(crate) authorization: Option<String>,
+    /// The bytes of the head.
+    pub(crate) length: usize,
+    /// The client may ask again on this connection.
+    pub(crate) stays: bool,
 }
 
 /// What is answered: a whole body, or a stream of events.
@@ -33,15 +37,21 @@ const METRICS: &str = "text/plain; version=0.0.4; charset=utf-8";
 pub(crate) fn parse(bytes: &[u8]) -> Result<Option<Asked>, httparse::Error> {
     let mut lines = [httparse::EMPTY_HEADER; 64];
     let mut parsed = httparse::Request::new(&mut lines);
-    if parsed.parse(bytes)?.is_partial() {
-        return Ok(None);
-    }
-    let header = parsed.headers.iter().find(|line| line.name.eq_ignore_ascii_case("authorization"));
+    let httparse::Status::Complete(length) = parsed.parse(bytes)? else { return Ok(None) };
+    let find = |name: &str| parsed.headers.iter().find(|line| line.name.eq_ignore_ascii_case(name));
+    let header = find("authorization");
+    let closes = find("connection").is_some_and(|line| {
+        String::from_utf8_lossy(line.value).to_ascii_lowercase().contains("close")
+    });
+    // A body is not read: what follows it could not be told from it.
+    let has_body = find("content-length").or_else(|| find("transfer-encoding")).is_some();
     let path = parsed.path.unwrap_or_default().split('?').next().unwrap_or_default();
     Ok(Some(Asked {
         method: parsed.method.unwrap_or_default().to_owned(),
         path: path.to_owned(),
         authorization: header.map(|line| String::from_utf8_lossy(line.value).into_owned()),
+        length,
+        stays: parsed.version == Some(1) && !closes && !has_body,
     }))
 }
 
@@ -86,7 +96,13 @@ fn whole_with(status: u16, kind: &'static str, body: Arc<[u8]>, more: &'static s
 }
 
 /// The head of an answer. The page runs nothing but its own few lines, and loads nothing from anywhere.
-pub(crate) fn head(status: u16, kind: &str, length: Option<usize>, more: &str) -> String {
+pub(crate) fn head(
+    status: u16,
+    kind: &str,
+    length: Option<usize>,
+    more: &str,
+    stays: bool,
+) -> String {
     let reason = match status {
         200 => "OK",
         400 => "Bad Request",
@@ -103,7 +119,12 @@ pub(crate) fn head(status: u16, kind: &str, length: Option<usize>, more: &str) -
     text.push_str(
         "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\nX-Frame-Options: DENY\r\n\
          Content-Security-Policy: default-src 'none'; style-src 'unsafe-inline'; script-src \
-         'unsafe-inline'; connect-src 'self'; img-src 'self' data:\r\nConnection: close\r\n\r\n",
+         'unsafe-inline'; connect-src 'self'; img-src 'self' data:\r\n",
     );
+    text.push_str(if stays {
+        "Connection: keep-alive\r\n\r\n"
+    } else {
+        "Connection: close\r\n\r\n"
+    });
     text
 }

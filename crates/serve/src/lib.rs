@@ -6,6 +6,7 @@
 
 pub mod access;
 mod answer;
+pub mod histogram;
 pub mod metrics;
 pub mod page;
 mod picture;

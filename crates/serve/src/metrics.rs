@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use dyad_core::state::State;
 use dyad_status::Status;
 
+use crate::histogram::{FENCING_SECONDS, Histogram, TAKE_OVER_SECONDS};
 use crate::watch::Counts;
 
 /// One metric: its name, what it means, its type, and its values by labels.
@@ -28,6 +29,21 @@ pub const TABLE: &[(&str, &str, &str)] = &[
         "counter",
         "time that one node served alone since this process began",
     ),
+    (
+        "dyad_fencing_duration_seconds",
+        "histogram",
+        "from the loss of a node to the end of its fencing, since this process began",
+    ),
+    (
+        "dyad_take_over_duration_seconds",
+        "histogram",
+        "from the proof of the other's death to the end of the take-over, since this process began",
+    ),
+    (
+        "dyad_certificate_expiry_timestamp_seconds",
+        "gauge",
+        "when the certificate of this node's etcd expires",
+    ),
     ("dyad_node_in_cluster", "gauge", "1 if Corosync sees the node"),
     ("dyad_link_up", "gauge", "1 if the cluster link is connected"),
     ("dyad_fencing_enabled", "gauge", "1 if fencing and start-up fencing are on"),
@@ -49,10 +65,29 @@ pub const TABLE: &[(&str, &str, &str)] = &[
 pub fn metrics(status: &Status, counts: Counts) -> String {
     let mut text = String::new();
     for (name, kind, help) in TABLE {
-        let values = values(name, status, counts);
-        add(&Metric { name, help, kind, values }, &mut text);
+        match *name {
+            "dyad_fencing_duration_seconds" => {
+                add_histogram(name, help, &FENCING_SECONDS, &counts.fencing, &mut text);
+            }
+            "dyad_take_over_duration_seconds" => {
+                add_histogram(name, help, &TAKE_OVER_SECONDS, &counts.take_over, &mut text);
+            }
+            _ => {
+                let values = values(name, status, counts);
+                add(&Metric { name, help, kind, values }, &mut text);
+            }
+        }
     }
     text
+}
+
+fn add_histogram(name: &str, help: &str, ends: &[f64; 9], seen: &Histogram, text: &mut String) {
+    let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} histogram");
+    for (end, class) in ends.iter().zip(seen.classes) {
+        let _ = writeln!(text, "{name}_bucket{{le=\"{end}\"}} {class}");
+    }
+    let _ = writeln!(text, "{name}_bucket{{le=\"+Inf\"}} {}", seen.count);
+    let _ = writeln!(text, "{name}_sum {}\n{name}_count {}", seen.sum, seen.count);
 }
 
 fn add(metric: &Metric<'_>, text: &mut String) {
@@ -161,6 +196,16 @@ fn of_parts(name: &str, status: &Status) -> Vec<(String, f64)> {
                 Some((labels(&[("node", &device.node)]), flag(device.works?)))
             };
             status.fencing.devices.iter().filter_map(device).collect()
+        }
+        "dyad_certificate_expiry_timestamp_seconds" => {
+            let expiry = |certificate: &dyad_status::document::Certificate| {
+                let ms = certificate.not_after_ms?;
+                Some((
+                    labels(&[("certificate", &certificate.name), ("node", name_of(0))]),
+                    seconds(ms),
+                ))
+            };
+            status.certificates.iter().filter_map(expiry).collect()
         }
         "dyad_unit_up" => {
             let unit = |unit: &dyad_status::document::Unit| {

@@ -15,16 +15,21 @@ use crate::access::Access;
 use crate::answer::{Answer, answer, head, parse};
 use crate::watch::Watch;
 
-/// Connections at the same time. More are turned away at once: nobody waits in a queue.
+/// Connections at the same time. More wait for their turn; none of these takes long.
 const CONNECTIONS_MAX: usize = 64;
 /// How many of them may stay, for events.
 const EVENTS_MAX: usize = 16;
 /// The head of a request.
 const HEAD_BYTES_MAX: usize = 8 << 10;
-/// How long a client may take to ask.
+/// How long a client may take to ask, all in all: from its connection, or from its last answer, to the last byte of its
+/// request; a TLS handshake included.
 const ASK_LIMIT: Duration = Duration::from_secs(3);
-/// How long a client may take to read.
+/// A connection ends after so many requests: others want a turn.
+const REQUESTS_MAX: usize = 1000;
+/// How long a client may take to read an answer.
 const TELL_LIMIT: Duration = Duration::from_secs(5);
+/// How much longer than allowed a single step may last: to tell the kernel of every millisecond costs more than the rest.
+const SLACK: Duration = Duration::from_millis(300);
 /// How often a sign of life is sent to those who listen for events.
 const PULSE: Duration = Duration::from_secs(15);
 /// How long somebody may listen: a browser comes back by itself.
@@ -97,29 +102,32 @@ impl Server {
         self.listener.local_addr()
     }
 
-    /// Serves until the process ends.
+    /// Serves until the process ends. Each thread takes the next connection itself: none is made for a connection, and
+    /// no more than these are ever open.
     pub fn run(&self) {
-        let open = Arc::new(AtomicUsize::new(0));
         let events = Arc::new(AtomicUsize::new(0));
-        for stream in self.listener.incoming() {
-            let Ok(stream) = stream else {
-                // Out of files, perhaps: the next ones may fare better.
-                thread::sleep(Duration::from_millis(50));
-                continue;
-            };
-            let Some(slot) = Slot::take(&open, CONNECTIONS_MAX) else { continue };
-            let connection = Connection {
-                tls: self.tls.clone(),
-                access: Arc::clone(&self.access),
-                watch: Arc::clone(&self.watch),
-                events: Arc::clone(&events),
-            };
-            let named = thread::Builder::new().stack_size(STACK_BYTES);
-            let _ = named.spawn(move || {
+        thread::scope(|scope| {
+            for _ in 0..CONNECTIONS_MAX {
+                let connection = Connection {
+                    tls: self.tls.clone(),
+                    access: Arc::clone(&self.access),
+                    watch: Arc::clone(&self.watch),
+                    events: Arc::clone(&events),
+                };
+                let named = thread::Builder::new().stack_size(STACK_BYTES);
+                let _ = named.spawn_scoped(scope, move || self.take_turns(&connection));
+            }
+        });
+    }
+
+    fn take_turns(&self, connection: &Connection) {
+        loop {
+            match self.listener.accept() {
                 // A client that breaks off is its own affair.
-                let _ = connection.serve(stream);
-                drop(slot);
-            });
+                Ok((stream, _)) => drop(connection.serve(stream)),
+                // Out of files, perhaps: the next ones may fare better.
+                Err(_) => thread::sleep(Duration::from_millis(50)),
+            }
         }
     }
 }
@@ -133,49 +141,65 @@ struct Connection {
 
 impl Connection {
     fn serve(&self, stream: TcpStream) -> io::Result<()> {
-        stream.set_read_timeout(Some(ASK_LIMIT))?;
-        stream.set_write_timeout(Some(TELL_LIMIT))?;
+        let timed = Timed::new(stream);
         match &self.tls {
-            None => self.talk(&mut &stream),
+            None => self.talk(&mut { timed }),
             Some(config) => {
                 let session =
                     rustls::ServerConnection::new(Arc::clone(config)).map_err(io::Error::other)?;
-                let mut secured = rustls::StreamOwned::new(session, stream);
+                let mut secured = rustls::StreamOwned::new(session, timed);
                 self.talk(&mut secured)?;
+                secured.allow(TELL_LIMIT);
                 secured.conn.send_close_notify();
                 secured.flush()
             }
         }
     }
 
-    fn talk(&self, stream: &mut (impl Read + Write)) -> io::Result<()> {
-        let asked = match read_head(stream)? {
-            Ok(asked) => asked,
-            Err(status) => {
-                let text = head(status, "text/plain", Some(0), "");
-                return stream.write_all(text.as_bytes());
+    /// Answers one request after the other, until either side has had enough.
+    fn talk(&self, stream: &mut impl Talk) -> io::Result<()> {
+        let mut bytes = Vec::new();
+        for number in 1..=REQUESTS_MAX {
+            if number > 1 {
+                stream.allow(ASK_LIMIT);
             }
-        };
-        match answer(&asked, &self.access, &self.watch) {
-            Answer::Whole { status, kind, body, more } => {
-                let mut bytes = head(status, kind, Some(body.len()), more).into_bytes();
-                if asked.method != "HEAD" {
-                    bytes.extend_from_slice(&body);
+            let asked = match read_head(stream, &mut bytes)? {
+                Ok(Some(asked)) => asked,
+                Ok(None) => return Ok(()),
+                Err(status) => {
+                    stream.allow(TELL_LIMIT);
+                    let text = head(status, "text/plain", Some(0), "", false);
+                    return stream.write_all(text.as_bytes());
                 }
-                stream.write_all(&bytes)?;
-                stream.flush()
+            };
+            bytes.drain(..asked.length);
+            stream.allow(TELL_LIMIT);
+            let stays = asked.stays && number < REQUESTS_MAX;
+            match answer(&asked, &self.access, &self.watch) {
+                Answer::Whole { status, kind, body, more } => {
+                    let mut whole = head(status, kind, Some(body.len()), more, stays).into_bytes();
+                    if asked.method != "HEAD" {
+                        whole.extend_from_slice(&body);
+                    }
+                    stream.write_all(&whole)?;
+                    stream.flush()?;
+                }
+                Answer::Events => return self.tell_news(stream),
             }
-            Answer::Events => self.tell_news(stream),
+            if !stays {
+                return Ok(());
+            }
         }
+        Ok(())
     }
 
     /// Tells that there is something new, as often as there is.
-    fn tell_news(&self, stream: &mut impl Write) -> io::Result<()> {
+    fn tell_news(&self, stream: &mut impl Talk) -> io::Result<()> {
         let Some(_slot) = Slot::take(&self.events, EVENTS_MAX) else {
-            let text = head(503, "text/plain", Some(0), "Retry-After: 10\r\n");
+            let text = head(503, "text/plain", Some(0), "Retry-After: 10\r\n", false);
             return stream.write_all(text.as_bytes());
         };
-        stream.write_all(head(200, "text/event-stream", None, "").as_bytes())?;
+        stream.write_all(head(200, "text/event-stream", None, "", false).as_bytes())?;
         let start = Instant::now();
         let mut number = 0;
         while start.elapsed() < LISTEN_MAX {
@@ -186,6 +210,7 @@ impl Connection {
                 }
                 None => ": still here\n\n".to_owned(),
             };
+            stream.allow(TELL_LIMIT);
             stream.write_all(text.as_bytes())?;
             stream.flush()?;
         }
@@ -193,23 +218,98 @@ impl Connection {
     }
 }
 
-/// Reads the head of a request, within its limits; else says with which status to refuse it.
-fn read_head(stream: &mut impl Read) -> io::Result<Result<crate::answer::Asked, u16>> {
-    let start = Instant::now();
-    let mut bytes = Vec::new();
+/// A connection that takes no longer than it is allowed, however many bytes come one at a time.
+struct Timed {
+    stream: TcpStream,
+    end: Instant,
+    /// What the kernel was told to wait for at most, for reading and for writing.
+    told: [Duration; 2],
+}
+
+impl Timed {
+    fn new(stream: TcpStream) -> Self {
+        Self { stream, end: Instant::now() + ASK_LIMIT, told: [Duration::MAX; 2] }
+    }
+
+    /// How long the next step may take, if the kernel has to be told: not if it would wait but a little too long.
+    fn news(&mut self, which: usize) -> io::Result<Option<Duration>> {
+        let left = self.end.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        if self.told[which] <= left + SLACK {
+            return Ok(None);
+        }
+        self.told[which] = left;
+        Ok(Some(left))
+    }
+}
+
+impl Read for Timed {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if let Some(left) = self.news(0)? {
+            self.stream.set_read_timeout(Some(left))?;
+        }
+        self.stream.read(buffer)
+    }
+}
+
+impl Write for Timed {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if let Some(left) = self.news(1)? {
+            self.stream.set_write_timeout(Some(left))?;
+        }
+        self.stream.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A connection, plain or not, whose time is given out in portions.
+trait Talk: Read + Write {
+    /// From now on it may take this long.
+    fn allow(&mut self, limit: Duration);
+}
+
+impl Talk for Timed {
+    fn allow(&mut self, limit: Duration) {
+        self.end = Instant::now() + limit;
+    }
+}
+
+impl Talk for rustls::StreamOwned<rustls::ServerConnection, Timed> {
+    fn allow(&mut self, limit: Duration) {
+        self.sock.allow(limit);
+    }
+}
+
+fn is_over(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock)
+}
+
+/// Reads the head of a request, within its limits; else says with which status to refuse it. Nothing if the client has
+/// no further one.
+fn read_head(
+    stream: &mut impl Read,
+    bytes: &mut Vec<u8>,
+) -> io::Result<Result<Option<crate::answer::Asked>, u16>> {
     let mut chunk = [0; 1024];
     loop {
-        match stream.read(&mut chunk)? {
-            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
-            count => bytes.extend_from_slice(&chunk[..count]),
-        }
-        match parse(&bytes) {
-            Ok(Some(asked)) => return Ok(Ok(asked)),
+        match parse(bytes) {
+            Ok(Some(asked)) => return Ok(Ok(Some(asked))),
             Ok(None) if bytes.len() > HEAD_BYTES_MAX => return Ok(Err(400)),
-            // A byte now and then does not keep a connection.
-            Ok(None) if start.elapsed() > ASK_LIMIT => return Ok(Err(408)),
             Ok(None) => {}
             Err(_) => return Ok(Err(400)),
+        }
+        match stream.read(&mut chunk) {
+            Ok(0) => return Ok(Ok(None)),
+            Ok(count) => bytes.extend_from_slice(&chunk[..count]),
+            Err(error) if is_over(&error) && bytes.is_empty() => return Ok(Ok(None)),
+            // A byte now and then does not keep a connection.
+            Err(error) if is_over(&error) => return Ok(Err(408)),
+            Err(error) => return Err(error),
         }
     }
 }

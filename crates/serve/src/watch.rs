@@ -10,6 +10,7 @@ use dyad_status::document::Incident;
 use dyad_status::look::{PATIENT, look};
 use dyad_status::{Status, history};
 
+use crate::histogram::{Histogram, Past};
 use crate::{metrics, page};
 
 /// How many incidents the page tells of.
@@ -39,6 +40,33 @@ pub struct Counts {
     pub failovers: u64,
     /// For how long one node served alone, maintenance not counted.
     pub alone: Duration,
+    /// From the loss of a node to the end of its fencing.
+    pub fencing: Histogram,
+    /// From the proof that the other is dead to the end of the take-over.
+    pub take_over: Histogram,
+}
+
+/// How often the description and the certificates are read anew: both may have been changed meanwhile.
+const OPEN_AGAIN: Duration = Duration::from_mins(1);
+
+/// The one who looks.
+struct Watcher {
+    node: Arc<Node>,
+    opened: Instant,
+    counts: Counts,
+    past: Past,
+}
+
+impl Watcher {
+    fn open_again(&mut self) {
+        if self.opened.elapsed() < OPEN_AGAIN {
+            return;
+        }
+        self.opened = Instant::now();
+        if let Ok(node) = Node::open(self.node.place.clone(), &self.node.own().name) {
+            self.node = Arc::new(node);
+        }
+    }
 }
 
 /// Hands out what was seen last.
@@ -53,28 +81,30 @@ impl Watch {
     pub fn start(node: Arc<Node>, interval: Duration) -> Arc<Self> {
         let watch = Arc::new(Self::default());
         let own = Arc::clone(&watch);
-        let mut counts = Counts::default();
-        let mut last = own.look(&node, None, &mut counts, Duration::ZERO);
+        let mut watcher = Watcher {
+            node,
+            opened: Instant::now(),
+            counts: Counts::default(),
+            past: Past::default(),
+        };
+        let mut last = own.look(&mut watcher, None, Duration::ZERO);
         thread::spawn(move || {
             loop {
                 let start = Instant::now();
                 thread::sleep(interval);
-                last = own.look(&node, Some(last), &mut counts, start.elapsed());
+                watcher.open_again();
+                last = own.look(&mut watcher, Some(last), start.elapsed());
             }
         });
         watch
     }
 
-    fn look(
-        &self,
-        node: &Arc<Node>,
-        last: Option<State>,
-        counts: &mut Counts,
-        since: Duration,
-    ) -> State {
+    fn look(&self, watcher: &mut Watcher, last: Option<State>, since: Duration) -> State {
+        let Watcher { node, counts, past, .. } = watcher;
         let status = look(node, PATIENT).status;
         count(counts, last, status.state, since);
         let moments = history::moments(&node.place.log);
+        past.count(counts, &moments, last.is_none());
         let incidents = history::incidents(&moments, status.state, status.time_ms, INCIDENTS);
         self.show(&status, &incidents, *counts);
         status.state

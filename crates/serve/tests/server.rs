@@ -44,7 +44,7 @@ fn ask(address: SocketAddr, request: &str) -> String {
 }
 
 fn get(address: SocketAddr, path: &str) -> String {
-    ask(address, &format!("GET {path} HTTP/1.1\r\nHost: test\r\n\r\n"))
+    ask(address, &format!("GET {path} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n"))
 }
 
 /// Every page answers with what it is, and nothing can be changed or loaded from elsewhere.
@@ -69,11 +69,11 @@ fn pages() {
     assert!(get(address, "/healthz").contains("ok; the pair is ALONE"));
     assert!(get(address, "/etc/passwd").starts_with("HTTP/1.1 404"));
     for method in ["POST", "PUT", "DELETE"] {
-        let answer = ask(address, &format!("{method} / HTTP/1.1\r\nHost: test\r\n\r\n"));
+        let answer = ask(address, &format!("{method} / HTTP/1.0\r\nHost: test\r\n\r\n"));
         assert!(answer.starts_with("HTTP/1.1 405"), "{answer}");
     }
     assert!(ask(address, "nonsense\r\n\r\n").starts_with("HTTP/1.1 400"));
-    let head = ask(address, "HEAD / HTTP/1.1\r\nHost: test\r\n\r\n");
+    let head = ask(address, "HEAD / HTTP/1.0\r\nHost: test\r\n\r\n");
     assert!(head.ends_with("\r\n\r\n") && head.contains("Content-Length"));
 }
 
@@ -132,7 +132,7 @@ fn a_token_is_asked_for() {
         let answer = get(address, path);
         assert!(answer.starts_with("HTTP/1.1 401") && !answer.contains("PROTECTED"), "{answer}");
     }
-    let shown = "GET / HTTP/1.1\r\nAuthorization: Bearer correct-horse-battery\r\n\r\n";
+    let shown = "GET / HTTP/1.0\r\nAuthorization: Bearer correct-horse-battery\r\n\r\n";
     assert!(ask(address, shown).starts_with("HTTP/1.1 200"));
 }
 
@@ -161,6 +161,54 @@ fn slow_and_greedy_clients_hold_nobody() {
     }
 }
 
+/// One connection serves many requests, also several that come at once, and ends when its client says so.
+#[test]
+fn a_connection_serves_many_requests() {
+    let (address, _) = serve("protected.json", None);
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    for _ in 0..20 {
+        stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: test\r\n\r\n").unwrap();
+    }
+    stream.write_all(b"GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert_eq!(answer.matches("HTTP/1.1 200 OK").count(), 21);
+    assert_eq!(answer.matches("Connection: keep-alive").count(), 20);
+    // A body is not taken for another request.
+    let smuggled =
+        "POST / HTTP/1.1\r\nContent-Length: 35\r\n\r\nGET /healthz HTTP/1.1\r\nHost: a\r\n\r\n";
+    let answer = ask(address, smuggled);
+    assert_eq!(answer.matches("HTTP/1.1 ").count(), 1, "{answer}");
+}
+
+/// A client that takes the handshake a byte at a time is ended like any other slow one.
+#[test]
+fn a_slow_handshake_is_ended() {
+    let directory = tempfile::tempdir().unwrap();
+    let key = rcgen::KeyPair::generate().unwrap();
+    let made = rcgen::CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+    let made = made.self_signed(&key).unwrap();
+    let (cert, private) = (directory.path().join("cert.pem"), directory.path().join("key.pem"));
+    std::fs::write(&cert, made.pem()).unwrap();
+    std::fs::write(&private, key.serialize_pem()).unwrap();
+    let free: SocketAddr = "127.0.0.1:0".parse().unwrap();
+    let watch = Arc::new(Watch::default());
+    let access = Access::new(free, None, true).unwrap();
+    let server = Server::new(free, Some((&cert, &private)), access, watch).unwrap();
+    let address = server.address().unwrap();
+    std::thread::spawn(move || server.run());
+    let mut stream = TcpStream::connect(address).unwrap();
+    let start = Instant::now();
+    // The beginning of a handshake record of 512 bytes, then a byte now and then, well within any single limit.
+    stream.write_all(&[0x16, 0x03, 0x01, 0x02, 0x00, 0x01]).unwrap();
+    while stream.write_all(&[0]).is_ok() {
+        assert!(start.elapsed() < Duration::from_secs(15), "the handshake goes on and on");
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    assert!(start.elapsed() > Duration::from_secs(2), "it was given its time");
+}
+
 /// Stands between the browser and the server, and writes down what is asked for.
 fn overheard(server: SocketAddr) -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -171,13 +219,22 @@ fn overheard(server: SocketAddr) -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
         for mut client in listener.incoming().flatten() {
             let heard = Arc::clone(&heard);
             std::thread::spawn(move || {
-                let mut bytes = [0; 8192];
-                let count = client.read(&mut bytes).unwrap_or(0);
-                let text = String::from_utf8_lossy(&bytes[..count]).into_owned();
-                heard.lock().unwrap().extend(text.lines().next().map(str::to_owned));
                 let Ok(mut other) = TcpStream::connect(server) else { return };
-                let _ = other.write_all(&bytes[..count]);
-                let _ = std::io::copy(&mut other, &mut client);
+                let (mut answers, mut back) =
+                    (other.try_clone().unwrap(), client.try_clone().unwrap());
+                std::thread::spawn(move || {
+                    let _ = std::io::copy(&mut answers, &mut back);
+                    let _ = back.shutdown(std::net::Shutdown::Both);
+                });
+                let mut bytes = [0; 8192];
+                while let Ok(count @ 1..) = client.read(&mut bytes) {
+                    let text = String::from_utf8_lossy(&bytes[..count]).into_owned();
+                    let asked = text.lines().filter(|line| line.ends_with(" HTTP/1.1"));
+                    heard.lock().unwrap().extend(asked.map(str::to_owned));
+                    if other.write_all(&bytes[..count]).is_err() {
+                        return;
+                    }
+                }
             });
         }
     });

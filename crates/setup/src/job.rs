@@ -9,9 +9,11 @@ mod bundle;
 mod cluster;
 mod difference;
 mod hand_over;
+mod key;
 mod machine;
 mod old_etcd;
 mod pair;
+pub mod replace;
 mod steps;
 pub mod uninstall;
 

@@ -14,9 +14,13 @@ use time::{Duration, OffsetDateTime};
 use crate::error::Error;
 use crate::secrets::SecretsDir;
 
-/// The authority's name. The same for every pair: a pair trusts its own key only, and a pair that is renamed
-/// keeps its authority.
+/// The first authority's name; a later one bears its number too. The same for every pair: a pair trusts its own keys
+/// only, and a pair that is renamed keeps its authority.
 const AUTHORITY: &str = "Dyad pair CA";
+/// What the first authority is kept as.
+const FIRST: &str = "ca";
+/// Which authority signs and which are trusted; the first one if the file is not there.
+const AUTHORITIES: &str = "authorities.json";
 const AUTHORITY_DAYS: i64 = 20 * 365;
 const LEAF_DAYS: i64 = 10 * 365;
 /// The clocks of two nodes and of the machine that renders need not agree.
@@ -33,6 +37,9 @@ pub(crate) struct Issued {
 #[derive(Serialize, Deserialize)]
 struct Record {
     subject: String,
+    /// Which authority signed it.
+    #[serde(default = "first")]
+    issuer: String,
     names: Vec<String>,
     /// Seconds since 1970.
     not_after: i64,
@@ -40,11 +47,99 @@ struct Record {
     key: String,
 }
 
+fn first() -> String {
+    FIRST.to_owned()
+}
+
+/// Which authorities there are. One file, replaced whole: a change of authority is never half done.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Authorities {
+    /// The one that signs.
+    signer: String,
+    /// Those that are trusted, the signer among them.
+    trusted: Vec<String>,
+}
+
+impl Authorities {
+    fn read(secrets: &SecretsDir) -> Result<Self, Error> {
+        let Some(content) = secrets.read(AUTHORITIES)? else {
+            return Ok(Self { signer: first(), trusted: vec![first()] });
+        };
+        serde_json::from_slice(&content).map_err(|error| bad_step(error.to_string()))
+    }
+
+    fn write(&self, secrets: &SecretsDir) -> Result<(), Error> {
+        let content =
+            serde_json::to_vec_pretty(self).map_err(|error| bad_step(error.to_string()))?;
+        secrets.replace(AUTHORITIES, &content)
+    }
+
+    /// The one that is trusted and does not sign yet.
+    fn next(&self) -> Option<&String> {
+        self.trusted.last().filter(|last| **last != self.signer)
+    }
+}
+
+fn bad_step(why: String) -> Error {
+    Error::Certificate { subject: "the authority of the pair".to_owned(), why }
+}
+
+/// One step from an authority to its successor. Between two of them both nodes have to take the certificates of the
+/// step before: each must trust what the other shows at any moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AuthorityStep {
+    /// Make a new authority, and trust both.
+    TrustNew,
+    /// Have the new one sign; trust both.
+    UseNew,
+    /// Trust the new one only.
+    DropOld,
+}
+
+/// Takes a step; done again it changes nothing.
+pub(crate) fn step(secrets: &SecretsDir, step: AuthorityStep) -> Result<(), Error> {
+    let mut now = Authorities::read(secrets)?;
+    let uses_new = now.trusted.len() > 1 && now.next().is_none();
+    match step {
+        AuthorityStep::TrustNew if now.next().is_some() => return Ok(()),
+        AuthorityStep::TrustNew if uses_new => {
+            return Err(bad_step("the one before is still trusted; drop it first".to_owned()));
+        }
+        AuthorityStep::TrustNew => {
+            let number = now.signer.rsplit_once('-').and_then(|(_, number)| number.parse().ok());
+            now.trusted.push(format!("{FIRST}-{}", number.unwrap_or(1_u32) + 1));
+        }
+        AuthorityStep::UseNew if uses_new => return Ok(()),
+        AuthorityStep::UseNew => {
+            let next = now.next().cloned();
+            now.signer = next
+                .ok_or_else(|| bad_step("there is no new one; trust a new one first".to_owned()))?;
+        }
+        AuthorityStep::DropOld if now.next().is_some() => {
+            return Err(bad_step("the new one is not in use yet; use it first".to_owned()));
+        }
+        AuthorityStep::DropOld => now.trusted = vec![now.signer.clone()],
+    }
+    now.write(secrets)
+}
+
+/// Forgets the certificates that were issued: the next rendering issues new ones.
+pub(crate) fn forget_certificates(secrets: &SecretsDir, pair: &Pair) -> Result<(), Error> {
+    for node in &pair.nodes {
+        for purpose in Purpose::ALL {
+            secrets.remove(&format!("{}-{}.json", purpose.name(), node.name))?;
+        }
+    }
+    Ok(())
+}
+
 /// The authority of a pair.
 pub(crate) struct Authority<'a> {
     secrets: &'a SecretsDir,
-    /// Its certificate, in PEM.
-    pub(crate) certificate: String,
+    /// What it is kept as.
+    name: String,
+    /// The certificates of all that are trusted, in PEM.
+    pub(crate) trusted: String,
     issuer: Issuer<'static, KeyPair>,
 }
 
@@ -59,9 +154,10 @@ fn text(content: Vec<u8>, subject: &str) -> Result<String, Error> {
     })
 }
 
-fn authority_params() -> CertificateParams {
+fn authority_params(name: &str) -> CertificateParams {
     let mut params = CertificateParams::default();
-    params.distinguished_name.push(DnType::CommonName, AUTHORITY);
+    let number = name.strip_prefix(FIRST).unwrap_or_default().replace('-', " ");
+    params.distinguished_name.push(DnType::CommonName, format!("{AUTHORITY}{number}"));
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
     let now = OffsetDateTime::now_utc();
@@ -70,19 +166,35 @@ fn authority_params() -> CertificateParams {
     params
 }
 
+/// The key and the certificate of an authority; made if there are none.
+fn authority(secrets: &SecretsDir, name: &str) -> Result<(KeyPair, String), Error> {
+    let fault = fault(AUTHORITY);
+    let key = secrets.read_or_make(&format!("{name}.key"), || {
+        Ok(KeyPair::generate().map_err(&fault)?.serialize_pem().into_bytes())
+    })?;
+    let key = KeyPair::from_pem(&text(key, AUTHORITY)?).map_err(&fault)?;
+    let certificate = secrets.read_or_make(&format!("{name}.pem"), || {
+        Ok(authority_params(name).self_signed(&key).map_err(&fault)?.pem().into_bytes())
+    })?;
+    Ok((key, text(certificate, AUTHORITY)?))
+}
+
 impl<'a> Authority<'a> {
     /// The authority that is kept in the secrets directory; made if there is none.
     pub(crate) fn open(secrets: &'a SecretsDir) -> Result<Self, Error> {
-        let fault = fault(AUTHORITY);
-        let key = secrets.read_or_make("ca.key", || {
-            Ok(KeyPair::generate().map_err(&fault)?.serialize_pem().into_bytes())
-        })?;
-        let key = KeyPair::from_pem(&text(key, AUTHORITY)?).map_err(&fault)?;
-        let certificate = secrets.read_or_make("ca.pem", || {
-            Ok(authority_params().self_signed(&key).map_err(&fault)?.pem().into_bytes())
-        })?;
-        let certificate = text(certificate, AUTHORITY)?;
-        Ok(Self { secrets, certificate, issuer: Issuer::new(authority_params(), key) })
+        let authorities = Authorities::read(secrets)?;
+        let mut trusted = String::new();
+        let mut signer = None;
+        for name in &authorities.trusted {
+            let (key, certificate) = authority(secrets, name)?;
+            trusted.push_str(&certificate);
+            if *name == authorities.signer {
+                signer = Some(key);
+            }
+        }
+        let key = signer.ok_or_else(|| bad_step("the one that signs is not trusted".to_owned()))?;
+        let issuer = Issuer::new(authority_params(&authorities.signer), key);
+        Ok(Self { secrets, name: authorities.signer, trusted, issuer })
     }
 
     /// The certificate of this purpose for a node: the kept one, if it is for the same names.
@@ -98,7 +210,7 @@ impl<'a> Authority<'a> {
         let file = format!("{}-{}.json", purpose.name(), node.name);
         let kept = self.secrets.read(&file)?;
         let kept = kept.and_then(|content| serde_json::from_slice::<Record>(&content).ok());
-        if let Some(kept) = kept.filter(|kept| kept.names == names) {
+        if let Some(kept) = kept.filter(|kept| kept.names == names && kept.issuer == self.name) {
             return Ok(Issued { certificate: kept.certificate, key: kept.key });
         }
         let record = self.sign(&subject, node, names)?;
@@ -129,6 +241,7 @@ impl<'a> Authority<'a> {
         let certificate = params.signed_by(&key, &self.issuer).map_err(&fault)?;
         Ok(Record {
             subject: subject.to_owned(),
+            issuer: self.name.clone(),
             names,
             not_after,
             certificate: certificate.pem(),

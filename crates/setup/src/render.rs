@@ -7,10 +7,13 @@ use dyad_cluster::{cib, corosync};
 use dyad_pair_file::file::{PairFile, TlsSource};
 use dyad_pair_file::{bmc_ca_path, credentials_path, pki as places};
 
+use dyad_node::webhook::Receiver;
+
 use crate::account;
 use crate::bundle::Bundle;
 use crate::error::{Error, failed};
-use crate::pki::{Authority, Purpose};
+pub use crate::pki::AuthorityStep;
+use crate::pki::{self, Authority, Purpose};
 use crate::secrets::SecretsDir;
 use crate::units;
 
@@ -18,6 +21,26 @@ use crate::units;
 const AGENTS: &str = "/usr/libexec/dyad";
 /// No authority of a BMC is larger.
 const CA_BYTES_MAX: usize = 1024 * 1024;
+
+/// What is to be made anew before a rendering.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Renewal {
+    /// etcd's certificates, by the authority that signed them.
+    Certificates,
+    /// A step towards another authority.
+    Authority(AuthorityStep),
+    /// Corosync's key.
+    Authkey,
+}
+
+/// Makes something anew that is else made once.
+pub fn renew(pair: &Pair, secrets: &SecretsDir, renewal: Renewal) -> Result<(), Error> {
+    match renewal {
+        Renewal::Certificates => pki::forget_certificates(secrets, pair),
+        Renewal::Authority(step) => pki::step(secrets, step),
+        Renewal::Authkey => secrets.renew_authkey(),
+    }
+}
 
 /// Renders both nodes. `base` is the directory that relative paths of the file start from.
 ///
@@ -37,6 +60,7 @@ pub fn render(
         let mut bundle = Bundle::new(&pair.nodes[position].name.0);
         add_cluster(&mut bundle, pair, &authkey);
         add_bmcs(&mut bundle, file, base)?;
+        add_webhook(&mut bundle, file, base)?;
         if let Some(authority) = &authority {
             let more = &file.etcd.tls.server_names;
             add_certificates(&mut bundle, pair, position, authority, more)?;
@@ -95,6 +119,17 @@ fn add_bmcs(bundle: &mut Bundle, file: &PairFile, base: &Path) -> Result<(), Err
     Ok(())
 }
 
+/// The address that events are posted to, if it can be used: a mistake is found here and not at night.
+fn add_webhook(bundle: &mut Bundle, file: &PairFile, base: &Path) -> Result<(), Error> {
+    let Some(webhook) = &file.webhook else { return Ok(()) };
+    let path = account::resolve(base, &webhook.url_file);
+    let text =
+        dyad_power::read_private(&path).and_then(|text| Receiver::parse(&text).map(|_| text));
+    let text = text.map_err(|why| Error::Secret { path, why })?;
+    bundle.secret(dyad_pair_file::WEBHOOK, text.as_bytes());
+    Ok(())
+}
+
 fn add_certificates(
     bundle: &mut Bundle,
     pair: &Pair,
@@ -102,7 +137,7 @@ fn add_certificates(
     authority: &Authority<'_>,
     server_names: &[String],
 ) -> Result<(), Error> {
-    bundle.public(places::CA, authority.certificate.clone());
+    bundle.public(places::CA, authority.trusted.clone());
     for (purpose, certificate, key) in [
         (Purpose::Peer, places::PEER_CERT, places::PEER_KEY),
         (Purpose::Server, places::SERVER_CERT, places::SERVER_KEY),
@@ -120,10 +155,11 @@ fn add_units(bundle: &mut Bundle, pair: &Pair) {
     for (name, text) in units::all(pair) {
         bundle.public(directory.join(name), text);
     }
-    for unit in [units::SETUP_UNIT, units::LONE_BOOT_UNIT] {
+    for unit in [units::SETUP_UNIT, units::LONE_BOOT_UNIT, units::WEBHOOK_PATH] {
         let wants = directory.join("multi-user.target.wants").join(unit);
         bundle.link(wants, format!("../{unit}"));
     }
     bundle.link("/usr/lib/ocf/resource.d/dyad/etcd", format!("{AGENTS}/dyad-node"));
+    bundle.link(format!("{AGENTS}/dyad-alert"), "dyad-node");
     bundle.link("/usr/sbin/fence_dyad_redfish", format!("{AGENTS}/fence_dyad_redfish"));
 }

@@ -14,6 +14,9 @@ const BYTES_MAX: u64 = 64 * 1024;
 /// Corosync's key, in bytes: what `corosync-keygen` makes.
 const AUTHKEY_BYTES: usize = 256;
 
+/// What Corosync's key is kept as.
+const AUTHKEY: &str = "corosync-authkey";
+
 /// The secrets directory of this description: `pair.yaml` has `pair-secrets` beside it.
 pub fn secrets_path(pair_file: &Path) -> PathBuf {
     let stem = pair_file.file_stem().unwrap_or_default().to_string_lossy();
@@ -76,6 +79,17 @@ impl SecretsDir {
         file.persist(&path).map(drop).map_err(|lost| failed("write", &path)(lost.error))
     }
 
+    /// Removes this file, if it is there.
+    pub(crate) fn remove(&self, name: &str) -> Result<(), Error> {
+        let path = self.path.join(name);
+        match std::fs::remove_file(&path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(failed("remove", &path)(error))
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn temporary(&self, name: &str, content: &[u8]) -> Result<NamedTempFile, Error> {
         let path = self.path.join(name);
         // A temporary file is made with mode 0600.
@@ -85,21 +99,28 @@ impl SecretsDir {
         Ok(file)
     }
 
+    /// Makes a new key for Corosync in the place of the old one.
+    pub(crate) fn renew_authkey(&self) -> Result<(), Error> {
+        self.replace(AUTHKEY, &random_key()?)
+    }
+
     /// Corosync's key.
     pub(crate) fn authkey(&self) -> Result<Vec<u8>, Error> {
-        let key = self.read_or_make("corosync-authkey", || {
-            let path = Path::new("/dev/urandom");
-            let mut key = vec![0; AUTHKEY_BYTES];
-            let mut source = std::fs::File::open(path).map_err(failed("open", path))?;
-            source.read_exact(&mut key).map_err(failed("read", path))?;
-            Ok(key)
-        })?;
+        let key = self.read_or_make(AUTHKEY, random_key)?;
         if key.len() < 128 {
             let why = format!("it has {} bytes; Corosync needs 128 or more", key.len());
-            return Err(Error::Secret { path: self.path.join("corosync-authkey"), why });
+            return Err(Error::Secret { path: self.path.join(AUTHKEY), why });
         }
         Ok(key)
     }
+}
+
+fn random_key() -> Result<Vec<u8>, Error> {
+    let path = Path::new("/dev/urandom");
+    let mut key = vec![0; AUTHKEY_BYTES];
+    let mut source = std::fs::File::open(path).map_err(failed("open", path))?;
+    source.read_exact(&mut key).map_err(failed("read", path))?;
+    Ok(key)
 }
 
 /// A secret that others can read is none.

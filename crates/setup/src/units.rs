@@ -10,6 +10,9 @@ pub(crate) const SETUP_UNIT: &str = "dyad-setup.service";
 /// The unit that boots a node whose peer is off (R5).
 pub(crate) const LONE_BOOT_UNIT: &str = "dyad-lone-boot.service";
 
+/// The unit that has events delivered, whenever there are some.
+pub(crate) const WEBHOOK_PATH: &str = "dyad-webhook.path";
+
 /// The slice that etcd runs in, `/sys/fs/cgroup/dyad.slice`.
 ///
 /// No default dependencies, for the slice as for etcd, and nothing that is required and stopped at shutdown:
@@ -118,6 +121,47 @@ Type=exec
 ExecStart=/usr/libexec/dyad/dyad-node follow
 ";
 
+/// Looks for events that wait to be delivered.
+const WEBHOOK: &str = "\
+# Part of Dyad.
+[Unit]
+Description=Events of this pair that wait to be delivered
+Documentation=man:dyad(1)
+
+[Path]
+DirectoryNotEmpty=/var/spool/dyad/waiting
+
+[Install]
+WantedBy=multi-user.target
+";
+
+/// Posts events to the receiver that the pair names. It must never be in the way of what it tells of.
+const WEBHOOK_SERVICE: &str = "\
+# Part of Dyad.
+[Unit]
+Description=Deliver events of this pair
+Documentation=man:dyad(1)
+StartLimitIntervalSec=0
+
+[Service]
+Type=exec
+ExecStart=/usr/libexec/dyad/dyad-node deliver
+Restart=on-failure
+RestartSec=10s
+Nice=10
+CPUQuota=10%
+MemoryMax=64M
+TasksMax=16
+# The spool belongs to Pacemaker's user.
+CapabilityBoundingSet=CAP_DAC_OVERRIDE
+NoNewPrivileges=yes
+ProtectSystem=strict
+ReadWritePaths=/var/spool/dyad/waiting
+ProtectHome=yes
+ProtectKernelModules=yes
+ProtectKernelTunables=yes
+";
+
 /// The job that makes a machine one node of a pair, at the first boot with its bundle. It is tried again by
 /// itself where time ran out (the other node may be installed an hour later), and never where a person has to
 /// do something first: a BMC locks an account after too many wrong passwords.
@@ -152,6 +196,8 @@ pub(crate) fn all(pair: &Pair) -> Vec<(&'static str, String)> {
         ("corosync.service.d/10-dyad.conf", COROSYNC_DROP_IN.to_owned()),
         (LONE_BOOT_UNIT, LONE_BOOT.to_owned()),
         ("dyad-follow.service", FOLLOW.to_owned()),
+        (WEBHOOK_PATH, WEBHOOK.to_owned()),
+        ("dyad-webhook.service", WEBHOOK_SERVICE.to_owned()),
     ];
     units.push(("dyad.slice", SLICE.to_owned()));
     units.push(("dyad-etcd.service", ETCD.to_owned()));
@@ -191,6 +237,8 @@ pub fn packaged() -> Vec<(&'static str, &'static str)> {
         ("corosync.service.d/10-dyad.conf", COROSYNC_DROP_IN),
         (LONE_BOOT_UNIT, LONE_BOOT),
         ("dyad-follow.service", FOLLOW),
+        (WEBHOOK_PATH, WEBHOOK),
+        ("dyad-webhook.service", WEBHOOK_SERVICE),
         ("dyad.slice", SLICE),
         ("dyad-etcd.service", ETCD),
     ]

@@ -4,12 +4,14 @@ mod common;
 
 use std::io::{BufRead as _, BufReader};
 use std::net::TcpListener;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use common::Site;
 use dyad_http::{Client, Deadline, Endpoint, Identity, Request, Trust};
 use dyad_setup::output::{Form, write};
+use dyad_setup::render::{AuthorityStep, Renewal, renew};
 use etcd_fixture::Release;
 
 /// A process that does not outlive the test.
@@ -83,4 +85,54 @@ fn etcd_takes_the_rendered_certificates() {
         }
         assert!(health(None).is_err(), "a client without a certificate was served");
     }
+}
+
+/// From one authority to the next: at each step what a node shows is trusted by a node that is one step behind or ahead,
+/// a step can be repeated, and one that comes too early is refused. In the end the old one is trusted no more.
+#[test]
+fn an_authority_gives_way_to_another() {
+    let site = Site::new("usual");
+    let out = |name: &str| {
+        let bundles = site.render().unwrap();
+        write(&bundles.each_ref(), Form::Directory, &site.path(name)).unwrap();
+        site.path(name).join("node-a/etc/dyad/pki")
+    };
+    let take = |step| renew(&site.pair, &site.secrets(), Renewal::Authority(step));
+    let trusts = |one: &Path, other: &Path| {
+        let shown = |file| {
+            dyad_http::check_certificate(&one.join("ca.pem"), &other.join(file), "10.1.0.1").is_ok()
+        };
+        shown("peer.pem") && shown("server.pem")
+    };
+    let mut steps = vec![out("0")];
+    assert!(take(AuthorityStep::UseNew).is_err() && steps[0] == out("0"));
+    for (number, step) in [AuthorityStep::TrustNew, AuthorityStep::UseNew, AuthorityStep::DropOld]
+        .into_iter()
+        .enumerate()
+    {
+        if step == AuthorityStep::UseNew {
+            assert!(take(AuthorityStep::DropOld).is_err(), "before the new one is in use");
+        }
+        take(step).unwrap();
+        let now = out(&(number + 1).to_string());
+        if step != AuthorityStep::DropOld {
+            take(step).unwrap();
+            assert_eq!(
+                std::fs::read(now.join("ca.pem")).unwrap(),
+                std::fs::read(out("again").join("ca.pem")).unwrap()
+            );
+        }
+        let before = steps.last().unwrap();
+        assert!(trusts(before, &now) && trusts(&now, before), "{step:?}");
+        steps.push(now);
+    }
+    assert!(!trusts(&steps[3], &steps[0]) && !trusts(&steps[0], &steps[3]), "the old one is gone");
+    // Certificates alone: new ones, by the same authority.
+    renew(&site.pair, &site.secrets(), Renewal::Certificates).unwrap();
+    let renewed = out("4");
+    assert_ne!(
+        std::fs::read(renewed.join("peer.pem")).unwrap(),
+        std::fs::read(steps[3].join("peer.pem")).unwrap()
+    );
+    assert!(trusts(&renewed, &steps[3]) && trusts(&steps[3], &renewed));
 }

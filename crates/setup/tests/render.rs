@@ -58,7 +58,7 @@ fn same_input_same_output() {
 /// No password, private key or Corosync key is in anything that others may read, in any form.
 #[test]
 fn secrets_are_for_root_only() {
-    for name in ["usual", "alike"] {
+    for name in ["usual", "alike", "ipv6"] {
         let site = Site::new(name);
         let bundles = site.render().unwrap();
         let Item::File { content: authkey, .. } =

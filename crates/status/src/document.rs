@@ -46,9 +46,22 @@ pub struct Status {
     pub units: Vec<Unit>,
     /// The last time that the pair was not protected.
     pub incident: Option<Incident>,
+    /// The certificates of this node's etcd.
+    #[serde(default)]
+    pub certificates: Vec<Certificate>,
     /// How far the set-up of this node has come, while it is not done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub setup: Option<Setup>,
+}
+
+/// One certificate of this node's etcd.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Certificate {
+    /// What it is for: `peer`, `server`, or one of the authorities, `peerCa` and `serverCa`.
+    pub name: String,
+    /// When it expires, in milliseconds since 1970; `null` if it cannot be read.
+    pub not_after_ms: Option<u64>,
 }
 
 /// A set-up that is not done.

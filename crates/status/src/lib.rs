@@ -4,7 +4,9 @@
 //! named as not known. Nothing is changed by looking. What follows from what was seen is judged in
 //! `dyad_core::state`, nowhere else.
 
+mod certificates;
 pub mod document;
+pub mod events;
 pub mod history;
 pub mod look;
 pub mod schema;

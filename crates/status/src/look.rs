@@ -119,6 +119,7 @@ struct Questions {
     disk: Asked<Disk>,
     units: Asked<Vec<bool>>,
     moments: Asked<Vec<Moment>>,
+    booting: Asked<bool>,
 }
 
 /// All answers; what is missing says why.
@@ -135,6 +136,7 @@ pub(crate) struct Answers {
     pub(crate) disk: Result<Disk, String>,
     pub(crate) units: Result<Vec<bool>, String>,
     pub(crate) moments: Result<Vec<Moment>, String>,
+    pub(crate) booting: Result<bool, String>,
 }
 
 fn said<T, E: std::error::Error>(answer: Result<T, E>) -> Result<T, String> {
@@ -170,6 +172,7 @@ impl Questions {
             fenced: ask("history of fencing", tools::fencing_history),
             disk: ask("the disk", move || Ok(Disk::read(&data_dir, &beside, &began))),
             units: ask("units", move || tools::units(&units)),
+            booting: ask("systemd", tools::is_booting),
             moments: ask("the decision log", move || Ok(history::moments(&log))),
         }
     }
@@ -191,6 +194,7 @@ impl Questions {
             disk: patience.take(self.disk),
             units: patience.take(self.units),
             moments: patience.take(self.moments),
+            booting: hasty.take(self.booting),
             cluster: patience.take(self.cluster),
         }
     }

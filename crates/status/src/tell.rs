@@ -14,7 +14,7 @@ use dyad_node::{Node, agent, journal, runner};
 
 use crate::document::{Etcd, FenceDevice, Fencing, Link, Node as NodeView, Setup, Status, Unit};
 use crate::look::{Answers, PeerWord, Seen, unit_names};
-use crate::{history, setup};
+use crate::{certificates, history, setup};
 
 /// What Pacemaker takes around an attempt to fence.
 const FENCING_HEADROOM_MS: u64 = 5_000;
@@ -24,6 +24,7 @@ pub(crate) fn tell(node: &Node, answers: Answers, start: Instant) -> Seen {
     let gathered = gather(node, &answers);
     let setup = setup::unfinished(&node.place.state);
     let judgement = in_set_up(judge(node, &answers, &gathered), setup.as_ref());
+    let judgement = in_resolve(judgement, node);
     let mut status = document(node, &answers, &gathered, &judgement, start.elapsed());
     status.setup = setup;
     Seen { gathered, judgement, status }
@@ -45,6 +46,16 @@ fn in_set_up(judgement: Judgement, setup: Option<&Setup>) -> Judgement {
         },
         _ => judgement,
     }
+}
+
+/// A choice between two datasets that was begun on this node and not ended may have left it out of service.
+fn in_resolve(mut judgement: Judgement, node: &Node) -> Judgement {
+    if node.place.state.join("resolving.json").exists() && judgement.state != State::Protected {
+        let again = format!("dyad resolve --keep {}", node.peer().name);
+        judgement.risks.insert(0, format!("dyad resolve was broken off on {}", node.own().name));
+        judgement.next = Some(again);
+    }
+    judgement
 }
 
 fn gather(node: &Node, answers: &Answers) -> Gathered {
@@ -89,6 +100,7 @@ fn judge(node: &Node, answers: &Answers, gathered: &Gathered) -> Judgement {
                 || gathered.facts.peer.absent_ms > fencing_limit_ms(node)),
         learner_percent: gathered.live.learner_percent,
         alarms: answers.alarms.clone().unwrap_or_default(),
+        booting: answers.booting == Ok(true),
     };
     let judgement = sight.judge();
     // With nobody to ask there is nothing to conclude.
@@ -159,6 +171,8 @@ fn document(
     if gathered.facts.peer.present {
         risks.extend(down.map(|link| format!("link {} is down", link.number)));
     }
+    let certificates = certificates::read(&node.pair);
+    risks.extend(certificates::risks(&certificates, now_ms));
     Status {
         pair: node.pair.name.clone(),
         seen_by: node.own().name.to_string(),
@@ -178,6 +192,7 @@ fn document(
         fencing: fencing(node, answers),
         units: units(node, answers),
         incident: history::last_incident(&moments, judgement.state, now_ms),
+        certificates,
         setup: None,
     }
 }

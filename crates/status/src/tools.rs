@@ -103,6 +103,27 @@ pub(crate) fn units(names: &[String]) -> Result<Vec<bool>, String> {
     Ok(states.iter().map(|state| *state == "active").collect())
 }
 
+/// Whether Pacemaker is about to be started here: it starts, or the boot goes on and has not come to it.
+pub(crate) fn is_booting() -> Result<bool, String> {
+    let arguments = ["show", "--property=ActiveState,Job,UnitFileState", "pacemaker.service"];
+    let unit =
+        run(&mut command("systemctl", arguments), "", LIMIT).map_err(|error| error.to_string())?;
+    let system = run(&mut command("systemctl", ["is-system-running"]), "", LIMIT)
+        .map_err(|error| error.to_string())?;
+    Ok(parse_booting(&unit.stdout, system.stdout.trim()))
+}
+
+fn parse_booting(unit: &str, system: &str) -> bool {
+    let value = |key: &str| {
+        unit.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix('=')).unwrap_or_default()
+    };
+    let queued = !["", "0"].contains(&value("Job"));
+    let boots = ["initializing", "starting"].contains(&system);
+    let comes = boots && value("UnitFileState") == "enabled";
+    value("ActiveState") == "activating"
+        || (value("ActiveState") == "inactive" && (queued || comes))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -127,6 +148,22 @@ mod tests {
         assert_eq!(told, Told { startup_fencing: true, standby: vec!["node-b".into()] });
         assert_eq!(parse_told(&xml.replace("\"on\"", "\"off\"")).unwrap().standby, []);
         assert!(parse_told("").is_err());
+    }
+
+    /// A unit that starts, waits for its turn, or belongs to a boot that goes on is about to run; one that was stopped
+    /// is not.
+    #[test]
+    fn a_boot_is_told_from_a_stop() {
+        let unit = |active: &str, job: &str, file: &str| {
+            format!("Job={job}\nActiveState={active}\nUnitFileState={file}\n")
+        };
+        assert!(parse_booting(&unit("activating", "7", "enabled"), "starting"));
+        assert!(parse_booting(&unit("inactive", "7", "disabled"), "running"));
+        assert!(parse_booting(&unit("inactive", "0", "enabled"), "starting"));
+        assert!(!parse_booting(&unit("inactive", "0", "enabled"), "running"));
+        assert!(!parse_booting(&unit("inactive", "0", "disabled"), "starting"));
+        assert!(!parse_booting(&unit("active", "0", "enabled"), "starting"));
+        assert!(!parse_booting("", ""));
     }
 
     /// The newest act comes first; one that is not over has no time.

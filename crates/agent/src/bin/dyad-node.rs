@@ -11,6 +11,7 @@ const USAGE: &str = "\
 usage: dyad-node ocf ACTION       one action of the resource agent ocf:dyad:etcd
        dyad-node lone-boot        prove the peer off while there is no quorum
        dyad-node follow           look often while a join goes on
+       dyad-node deliver          post events that wait to the receiver that the pair names
 ";
 
 fn main() -> ExitCode {
@@ -18,14 +19,25 @@ fn main() -> ExitCode {
     let program = arguments.next().unwrap_or_default();
     let words: Vec<String> = arguments.collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    // Pacemaker runs the agent by its own name.
-    if Path::new(&program).file_name().is_some_and(|name| name == "etcd") {
+    // Pacemaker runs the agents by their own names.
+    let name = Path::new(&program).file_name().unwrap_or_default();
+    if name == "etcd" {
         return ocf(words.first().copied().unwrap_or_default());
+    }
+    if name == "dyad-alert" {
+        return dyad_agent::alert::main();
     }
     match words.as_slice() {
         ["ocf", action] => ocf(action),
         ["lone-boot"] => job(|node| Ok(lone::watch(node)?)),
         ["follow"] => job(|node| Ok(follow::watch(node)?)),
+        ["deliver"] => match dyad_agent::alert::run_delivery() {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(why) => {
+                eprintln!("error: {why}");
+                ExitCode::FAILURE
+            }
+        },
         _ => {
             eprint!("{USAGE}");
             ExitCode::from(2)

@@ -159,6 +159,13 @@ fn leaderless(sight: &Sight<'_>, decision: &Decision) -> Judgement {
     if let Some(blocked) = stuck(decision) {
         return blocked;
     }
+    if !sight.pacemaker && sight.booting {
+        return said(
+            State::Starting,
+            None,
+            "etcd has no leader yet, and Pacemaker is about to start",
+        );
+    }
     if !sight.pacemaker {
         return said(State::Blocked, None, "etcd has no leader and Pacemaker does not answer")
             .next(PACEMAKER_START);
@@ -235,6 +242,15 @@ const PACEMAKER_START: &str = "systemctl start pacemaker";
 fn stopped(sight: &Sight<'_>, peer_serves: bool) -> Judgement {
     let facts = sight.facts;
     let (own, peer) = (&facts.node, &facts.peer.name);
+    if sight.booting {
+        // Nobody has to do anything: it comes by itself.
+        let because = format!("{own} boots; Pacemaker is about to start");
+        return if peer_serves {
+            said(State::CatchingUp, Some(peer), format!("{because}; do not reboot {peer}"))
+        } else {
+            said(State::Starting, None, because)
+        };
+    }
     if peer_serves {
         let alone = said(State::Alone, Some(peer), "do not reboot it").next(PACEMAKER_START);
         let risks = vec![format!("Pacemaker does not answer on {own}: it does not join")];

@@ -116,6 +116,58 @@ pub enum RotateCommand {
         #[arg(long, value_name = "FILE")]
         from: PathBuf,
     },
+    /// New certificates of this node's etcd
+    ///
+    /// They are tried at the other node's running etcd before the old ones are replaced, and refused if it would not
+    /// take them. etcd reads certificates anew at each handshake, so nothing is restarted. It reads the authorities
+    /// that it trusts at its start only: if those change, this node leaves for maintenance and comes back. On one
+    /// node after the other, never on both at once.
+    #[command(name = "etcd-certs")]
+    EtcdCerts(RotateCertificates),
+    /// A new key of Corosync, which hides and signs what the two nodes tell each other
+    ///
+    /// Run it on both nodes, each with its bundle of the same `dyad render --renew authkey`. Neither does anything
+    /// before both have the new key on their disks; then both put it in place, and Corosync changes over without
+    /// losing a message. Nothing is restarted.
+    Authkey(RotateAuthkey),
+}
+
+/// What `dyad rotate etcd-certs` takes.
+#[derive(Debug, Args)]
+pub struct RotateCertificates {
+    /// A directory laid out like this node's root: its new bundle, or one with the files that the pair names
+    #[arg(long, value_name = "DIR")]
+    pub from: PathBuf,
+    /// Why, for the record
+    #[arg(long, value_name = "TEXT")]
+    pub reason: Option<String>,
+    /// How long to wait until this node has left, and has come back
+    #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub wait: u64,
+}
+
+/// What `dyad rotate authkey` takes.
+#[derive(Debug, Args)]
+pub struct RotateAuthkey {
+    /// The new bundle of this node
+    #[arg(long, value_name = "DIR")]
+    pub from: PathBuf,
+    /// How long to wait for the other node
+    #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub wait: u64,
+}
+
+/// What `dyad replace` takes.
+#[derive(Debug, Args)]
+pub struct ReplaceArguments {
+    /// The node that is gone
+    pub node: String,
+    /// This node's bundle of a rendering in which the other one has its new name, addresses or BMC
+    #[arg(long, value_name = "DIR")]
+    pub bundle: Option<PathBuf>,
+    /// Why, for the record
+    #[arg(long, value_name = "TEXT")]
+    pub reason: Option<String>,
 }
 
 /// What `dyad gather` takes.

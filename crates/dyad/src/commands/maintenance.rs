@@ -3,14 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context as _;
 use dyad_core::state::State;
-use dyad_node::{Node, pacemaker};
+use dyad_node::Node;
 use dyad_status::Status;
 use dyad_status::look::{PATIENT, Seen, look};
 use serde::Serialize;
 
-use super::{person, this_node, waiting};
+use super::{person, standby, this_node, waiting};
 use crate::cli::{MaintenanceArguments, MaintenanceCommand};
 use crate::exit::{Exit, Failure};
 use crate::output::{self, Format};
@@ -55,7 +54,8 @@ fn limit(arguments: &MaintenanceArguments) -> Duration {
     Duration::from_secs(arguments.wait)
 }
 
-fn start(node: &Arc<Node>, arguments: &MaintenanceArguments) -> anyhow::Result<Status> {
+/// Takes a node out of service, and waits until it is.
+pub(super) fn start(node: &Arc<Node>, arguments: &MaintenanceArguments) -> anyhow::Result<Status> {
     let target = &person::named(node, &arguments.node)?.name;
     let seen = look(node, PATIENT);
     if is_out(&seen, &arguments.node) {
@@ -72,16 +72,17 @@ fn start(node: &Arc<Node>, arguments: &MaintenanceArguments) -> anyhow::Result<S
     })?;
     let act = format!("takes {target} out of service");
     person::write_down(node, &act, arguments.reason.as_deref())?;
-    pacemaker::set_standby(target, true).context("telling Pacemaker")?;
+    standby::tell(node, target, true)?;
     let what = format!("{target} to leave");
     Ok(waiting::until(node, limit(arguments), &what, |seen| is_out(seen, &arguments.node))?)
 }
 
-fn end(node: &Arc<Node>, arguments: &MaintenanceArguments) -> anyhow::Result<Status> {
+/// Takes a node back into service, and waits until it has rejoined.
+pub(super) fn end(node: &Arc<Node>, arguments: &MaintenanceArguments) -> anyhow::Result<Status> {
     let target = &person::named(node, &arguments.node)?.name;
     let act = format!("takes {target} back into service");
     person::write_down(node, &act, arguments.reason.as_deref())?;
-    pacemaker::set_standby(target, false).context("telling Pacemaker")?;
+    standby::tell(node, target, false)?;
     Ok(waiting::until(node, limit(arguments), &format!("{target} to rejoin"), |seen| {
         matches!(seen.judgement.state, State::Protected | State::AtRisk)
     })?)

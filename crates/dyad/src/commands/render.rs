@@ -4,11 +4,12 @@ use std::path::PathBuf;
 
 use dyad_setup::bundle::Bundle;
 use dyad_setup::output::{Form, write};
+use dyad_setup::render::{AuthorityStep, Renewal};
 use dyad_setup::{SecretsDir, secrets_path};
 use serde::Serialize;
 
 use super::pair_file;
-use crate::cli::{RenderArguments, RenderFormat};
+use crate::cli::{RenderArguments, RenderFormat, Renew};
 use crate::exit::{Exit, Failure};
 use crate::output::{self, Format};
 
@@ -29,6 +30,9 @@ pub(super) fn run(arguments: RenderArguments, format: Format) -> anyhow::Result<
         Failure { exit: Exit::Failed, message, hint }
     };
     let secrets = SecretsDir::open(&secrets_path).map_err(failed)?;
+    if let Some(renew) = arguments.renew {
+        dyad_setup::render::renew(&pair, &secrets, renewal(renew)).map_err(failed)?;
+    }
     let bundles = dyad_setup::render::render(&file, &pair, &base, &secrets).map_err(failed)?;
     let wanted = wanted(&bundles, arguments.node.as_deref())?;
     let form = match arguments.format {
@@ -57,6 +61,16 @@ pub(super) fn run(arguments: RenderArguments, format: Format) -> anyhow::Result<
         }
     }
     Ok(Exit::Ok)
+}
+
+fn renewal(renew: Renew) -> Renewal {
+    match renew {
+        Renew::Certificates => Renewal::Certificates,
+        Renew::TrustNewAuthority => Renewal::Authority(AuthorityStep::TrustNew),
+        Renew::UseNewAuthority => Renewal::Authority(AuthorityStep::UseNew),
+        Renew::DropOldAuthority => Renewal::Authority(AuthorityStep::DropOld),
+        Renew::Authkey => Renewal::Authkey,
+    }
 }
 
 fn wanted<'a>(bundles: &'a [Bundle; 2], node: Option<&str>) -> anyhow::Result<Vec<&'a Bundle>> {

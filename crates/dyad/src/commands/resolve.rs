@@ -9,14 +9,17 @@ use dyad_core::decision::Action;
 use dyad_core::facts::{EtcdState, Facts, Operation, Request, Role};
 use dyad_core::state::State;
 use dyad_core::statement::Statement;
-use dyad_node::{Node, pacemaker};
+use dyad_node::{Node, pacemaker, record};
 use dyad_status::look::{PATIENT, Seen, look};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use super::{person, this_node, waiting};
+use super::{person, standby, this_node, waiting};
 use crate::cli::ResolveArguments;
 use crate::exit::{Exit, Failure};
 use crate::output::{self, Format};
+
+/// Through which the two nodes tell each other of their copies.
+const ATTRIBUTE: &str = "dyad-dataset";
 
 /// One of two datasets, as a person compares them.
 #[derive(Debug, Serialize)]
@@ -29,6 +32,21 @@ struct Side {
     position: Option<String>,
     revision: Option<u64>,
     last_written_ms: Option<u64>,
+    /// Keys that were written or deleted since it went on without the other.
+    keys_changed: Option<usize>,
+    /// Ranges of keys that were deleted since, however many keys were in them.
+    ranges_deleted: Option<usize>,
+}
+
+/// What a node tells the other of its copy: only it can read its disk.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Word {
+    member: Option<String>,
+    revision: u64,
+    last_written_ms: Option<u64>,
+    keys_changed: Option<usize>,
+    ranges_deleted: Option<usize>,
 }
 
 #[derive(Debug, Serialize)]
@@ -42,10 +60,12 @@ struct Body {
 pub(super) fn run(arguments: &ResolveArguments, format: Format) -> anyhow::Result<Exit> {
     let node = Arc::new(this_node::open()?);
     let seen = look(&node, PATIENT);
-    let body = Body {
-        diverged: seen.judgement.state == State::Diverged,
-        sides: [own_side(&node, &seen), peer_side(&node, &seen)],
-    };
+    let diverged = seen.judgement.state == State::Diverged;
+    let own = own_side(&node, &seen);
+    if diverged {
+        tell_other(&own);
+    }
+    let body = Body { diverged, sides: [own, peer_side(&node, &seen)] };
     let Some(keep) = &arguments.keep else {
         match format {
             Format::Json => output::print_json("Datasets", &body)?,
@@ -78,7 +98,8 @@ fn give_up(
         let hint = format!("on {}: dyad resolve --keep {own}", node.peer().name);
         return Err(Failure::new(Exit::Usage, message).hint(hint).into());
     }
-    if seen.judgement.state != State::Diverged {
+    let broken_off = is_broken_off(node);
+    if seen.judgement.state != State::Diverged && !broken_off {
         let message = format!(
             "the two have not diverged: the pair is {}: {}",
             seen.judgement.state, seen.judgement.because
@@ -102,23 +123,69 @@ fn give_up(
     let act = format!("gives {own}'s dataset up for {keep}'s");
     person::write_down(node, &act, arguments.reason.as_deref())?;
     let limit = Duration::from_secs(arguments.wait);
-    let serves = seen.gathered.facts.etcd.state != EtcdState::Stopped;
-    if serves {
-        // What runs is not given up: it is stopped in good order first.
-        pacemaker::set_standby(&node.own().name, true).context("telling Pacemaker")?;
+    if broken_off {
+        anstream::eprintln!("an earlier resolve was broken off; it is gone on with");
+    }
+    // Whatever ends this command, the next one knows that there is something to end.
+    let mark = mark_path(node);
+    record::write_durable(&mark, &kept.0).context("writing down what was begun")?;
+    let joined = give_way(node, seen, limit).and_then(|()| {
+        let what = format!("{own} to join {keep}");
+        waiting::until(node, limit, &what, |seen| {
+            matches!(seen.judgement.state, State::Protected | State::AtRisk)
+        })?;
+        Ok(())
+    });
+    joined.map_err(|error| unfinished(error, &own, keep))?;
+    Ok(record::remove_durable(&mark)?)
+}
+
+/// Says with an error that there is something to go on with.
+fn unfinished(error: anyhow::Error, own: &str, keep: &str) -> anyhow::Error {
+    let again =
+        format!("dyad resolve --keep {keep} goes on; until then {own} may be out of service");
+    match error.downcast::<Failure>() {
+        Ok(failure) => {
+            let before = failure.hint.clone().map(|hint| format!("{hint}; ")).unwrap_or_default();
+            failure.hint(format!("{before}{again}")).into()
+        }
+        Err(error) => error.context(again),
+    }
+}
+
+/// Stops this node's etcd in good order if it runs, gives its data up, and lets it join.
+fn give_way(node: &Arc<Node>, seen: &Seen, limit: Duration) -> anyhow::Result<()> {
+    let own = &node.own().name;
+    let runs = seen.gathered.facts.etcd.state != EtcdState::Stopped;
+    let diverged = seen.judgement.state == State::Diverged;
+    if diverged && runs {
+        // What runs is not given up: it is stopped first.
+        standby::tell(node, own, true)?;
         waiting::until(node, limit, &format!("{own} to stop"), |seen| {
             seen.gathered.facts.etcd.state == EtcdState::Stopped
         })?;
     }
-    let given = yields(node);
-    if serves {
-        pacemaker::set_standby(&node.own().name, false).context("telling Pacemaker")?;
-    }
-    given?;
-    waiting::until(node, limit, &format!("{own} to join {keep}"), |seen| {
-        matches!(seen.judgement.state, State::Protected | State::AtRisk)
-    })?;
-    Ok(())
+    // One that was given up already has nothing to give; it has to be let in again.
+    let given = if gives_up_still(node) { yields(node) } else { Ok(()) };
+    standby::tell(node, own, false)?;
+    given
+}
+
+/// Whether this node's copy is still one of two that claim to have everything.
+fn gives_up_still(node: &Node) -> bool {
+    let facts = node.look(Request::default(), Role::Stopped).facts;
+    facts.etcd.state == EtcdState::Stopped
+        && facts.marks.yielded.is_none()
+        && Statement::of(&facts, None).class == dyad_core::dataset::Class::Alone
+}
+
+/// Says that a resolve has begun on this node, until it has ended.
+fn mark_path(node: &Node) -> std::path::PathBuf {
+    node.place.state.join("resolving.json")
+}
+
+fn is_broken_off(node: &Node) -> bool {
+    mark_path(node).exists()
 }
 
 /// Asks the rules, and does what they say.
@@ -143,6 +210,7 @@ fn yields(node: &Node) -> anyhow::Result<()> {
 fn own_side(node: &Node, seen: &Seen) -> Side {
     let facts: &Facts = &seen.gathered.facts;
     let raft = facts.dataset.raft;
+    let parted = etcd_disk::since_parting(&node.pair.etcd.data_dir).ok().flatten();
     Side {
         node: node.own().name.to_string(),
         class: Statement::of(facts, None).class.to_string(),
@@ -151,7 +219,32 @@ fn own_side(node: &Node, seen: &Seen) -> Side {
         position: Some(format!("term {} index {}", raft.last_term, raft.last_index)),
         revision: Some(facts.dataset.revision.0),
         last_written_ms: super::archive::last_written_ms(&node.pair.etcd.data_dir.join("member")),
+        keys_changed: parted.map(|parted| parted.keys),
+        ranges_deleted: parted.map(|parted| parted.ranges),
     }
+}
+
+/// Tells the other node what only this one can read of its copy, so that either shows both. A courtesy: whoever
+/// cannot be told reads it there.
+fn tell_other(side: &Side) {
+    let word = Word {
+        member: side.member.clone(),
+        revision: side.revision.unwrap_or_default(),
+        last_written_ms: side.last_written_ms,
+        keys_changed: side.keys_changed,
+        ranges_deleted: side.ranges_deleted,
+    };
+    if let Ok(text) = serde_json::to_string(&word) {
+        let _ = pacemaker::publish(ATTRIBUTE, &text);
+    }
+}
+
+/// What the other node has told of its copy, if it is still about that one.
+fn told_by_other(node: &Node, member: Option<&String>) -> Option<Word> {
+    let said = pacemaker::published(ATTRIBUTE).ok()?;
+    let (_, text) = said.into_iter().find(|(name, _)| *name == node.peer().name)?;
+    let word: Word = serde_json::from_str(&text).ok()?;
+    (word.member.as_ref() == member).then_some(word)
 }
 
 fn peer_side(node: &Node, seen: &Seen) -> Side {
@@ -159,14 +252,18 @@ fn peer_side(node: &Node, seen: &Seen) -> Side {
     let said = seen.gathered.facts.peer.statement.as_ref();
     let etcd = peer.map(|peer| &peer.etcd);
     let index = etcd.and_then(|etcd| etcd.raft_index).map(|index| format!("index {index}"));
+    let member = said.and_then(|said| said.member_id).map(|id| id.to_string());
+    let word = told_by_other(node, member.as_ref());
     Side {
         node: node.peer().name.to_string(),
         class: said.map_or_else(|| "not known".to_owned(), |said| said.class.to_string()),
         serves: etcd.is_some_and(|etcd| etcd.role.as_deref() == Some("leader")),
-        member: said.and_then(|said| said.member_id).map(|id| id.to_string()),
+        member,
         position: said.and_then(|said| said.last).map(|last| last.to_string()).or(index),
-        revision: None,
-        last_written_ms: None,
+        revision: word.as_ref().map(|word| word.revision),
+        last_written_ms: word.as_ref().and_then(|word| word.last_written_ms),
+        keys_changed: word.as_ref().and_then(|word| word.keys_changed),
+        ranges_deleted: word.as_ref().and_then(|word| word.ranges_deleted),
     }
 }
 
@@ -182,12 +279,24 @@ fn told(node: &Node, body: &Body) -> String {
         if let Some(revision) = side.revision {
             let _ = writeln!(text, "    revision {revision} in the database");
         }
+        if let Some(keys) = side.keys_changed {
+            let ranges = match side.ranges_deleted.unwrap_or_default() {
+                0 => String::new(),
+                1 => ", and 1 range of keys deleted".to_owned(),
+                many => format!(", and {many} ranges of keys deleted"),
+            };
+            let _ = writeln!(text, "    {keys} keys changed since it went on alone{ranges}");
+        }
     }
     let (own, peer) = (&node.own().name, &node.peer().name);
     if body.diverged {
+        let more = match body.sides[1].keys_changed {
+            None => format!("; dyad resolve on {peer} tells more of {peer}'s, there and then here"),
+            Some(_) => String::new(),
+        };
         let _ = writeln!(
             text,
-            "the two have diverged; more of {peer}'s is seen by dyad resolve on {peer}\n\
+            "the two have diverged{more}\n\
              to keep {peer}'s, here:     dyad resolve --keep {peer}\n\
              to keep {own}'s, on {peer}: dyad resolve --keep {own}"
         );

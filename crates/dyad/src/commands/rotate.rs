@@ -1,15 +1,21 @@
 //! `dyad rotate`: new secrets, tried before they are used.
 
+mod certificates;
+
 use std::fs;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context as _;
-use dyad_node::{Node, power, record};
+use dyad_node::{Node, Place, power, record};
+use dyad_setup::check::Here;
+use dyad_setup::job::apply::{self, ApplyOptions};
 use serde::Serialize;
 
-use super::{person, this_node};
-use crate::cli::RotateCommand;
+use super::{person, setup, this_node};
+use crate::cli::{RotateAuthkey, RotateCommand};
 use crate::exit::{Exit, Failure};
 use crate::output::{self, Format};
 
@@ -25,7 +31,41 @@ pub(super) fn run(command: &RotateCommand, format: Format) -> anyhow::Result<Exi
     let node = this_node::open()?;
     match command {
         RotateCommand::Bmc { node: name, from } => bmc(&node, name, from, format),
+        RotateCommand::EtcdCerts(arguments) => {
+            certificates::run(&Arc::new(node), arguments, format)
+        }
+        RotateCommand::Authkey(arguments) => authkey(&node, arguments, format),
     }
+}
+
+/// The key goes the way of every change that must reach both nodes or none; nothing else comes with it.
+fn authkey(node: &Node, arguments: &RotateAuthkey, format: Format) -> anyhow::Result<Exit> {
+    let (here, place) = (Here::this_machine(), Place::default());
+    let say = |text: &str| anstream::eprintln!("{text}");
+    let mut options = ApplyOptions {
+        bundle: Some(arguments.from.clone()),
+        dry_run: true,
+        peer_limit: Duration::from_secs(arguments.wait),
+    };
+    let differs = apply::run(&options, &here, &place, &|_| ()).map_err(setup::told)?;
+    if let Some(other) = differs.changes.iter().find(|change| change.what != apply::AUTHKEY) {
+        let message = format!("the bundle changes more than the key: {}", other.what);
+        let hint = "dyad apply brings other changes; render the key without them";
+        return Err(Failure::new(Exit::Refused, message).hint(hint).into());
+    }
+    if !differs.changes.is_empty() {
+        person::write_down(node, "puts a new key of Corosync into use", None)?;
+    }
+    options.dry_run = false;
+    let applied = apply::run(&options, &here, &place, &say).map_err(setup::told)?;
+    match format {
+        Format::Json => output::print_json("Rotation", &applied)?,
+        Format::Text if applied.applied => {
+            output::print_data("both nodes have the new key; nothing was restarted\n")?;
+        }
+        Format::Text => output::print_data("nothing differs\n")?,
+    }
+    Ok(Exit::Ok)
 }
 
 fn bmc(node: &Node, name: &str, from: &Path, format: Format) -> anyhow::Result<Exit> {

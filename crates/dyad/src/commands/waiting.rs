@@ -27,15 +27,47 @@ pub(super) fn until(
             return Ok(seen.status);
         }
         let now = format!("{}: {}", seen.judgement.state, seen.judgement.because);
-        if now != told {
+        if without_durations(&now) != without_durations(&told) {
             let elapsed = start.elapsed().as_secs();
             anstream::eprintln!("{elapsed:>4} s  waiting for {what}: {now}");
-            told = now;
         }
+        told = now;
         if start.elapsed() >= limit {
             let message = format!("no longer waiting for {what} after {limit:?}: {told}");
             return Err(Failure::new(Exit::TimedOut, message).hint("dyad status --watch"));
         }
         std::thread::sleep(INTERVAL);
+    }
+}
+
+/// A text without the times in it: that a wait has become longer is no news.
+fn without_durations(text: &str) -> String {
+    const UNITS: [&str; 5] = ["ms", "s", "min", "h", "days"];
+    let words: Vec<&str> = text.split(' ').collect();
+    let is_unit = |word: &&str| UNITS.contains(&word.trim_end_matches([',', ';', ':', '.', ')']));
+    let is_number = |word: &str| {
+        let digits = word.trim_start_matches('(');
+        !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
+    };
+    let kept = words
+        .iter()
+        .enumerate()
+        .filter(|(place, word)| !(is_number(word) && words.get(place + 1).is_some_and(is_unit)));
+    kept.map(|(_, word)| *word).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Only a longer wait is no news; another number is.
+    #[test]
+    fn a_longer_wait_is_no_news() {
+        let same = |one, other| without_durations(one) == without_durations(other);
+        assert!(same("etcd has had no leader for 3 s", "etcd has had no leader for 41 s"));
+        assert!(same("fencing lasts (12 s)", "fencing lasts (13 s)"));
+        assert!(!same("node-b copies the data (43 %)", "node-b copies the data (44 %)"));
+        assert!(!same("etcd has no leader yet", "etcd has had no leader for 1 s"));
+        assert!(!same("1 of 2 nodes vote", "2 of 2 nodes vote"));
     }
 }

@@ -246,13 +246,14 @@ fn parse_name(entry: &Entry<'_>) -> Option<Change> {
     Some(Change { index: entry.position.index, kind: ChangeKind::Name, id, context })
 }
 
-struct Entry<'a> {
-    kind: u64,
-    position: Position,
-    data: &'a [u8],
+pub(crate) struct Entry<'a> {
+    /// 0 for a request, more for a change of the membership.
+    pub(crate) kind: u64,
+    pub(crate) position: Position,
+    pub(crate) data: &'a [u8],
 }
 
-fn parse_entry(message: &[u8]) -> Option<Entry<'_>> {
+pub(crate) fn parse_entry(message: &[u8]) -> Option<Entry<'_>> {
     let mut entry = Entry { kind: 0, position: Position::default(), data: &[] };
     for field in proto::fields(message) {
         match field? {
@@ -291,7 +292,7 @@ fn parse_snapshot(message: &[u8]) -> Option<Position> {
     Some(position)
 }
 
-fn parse_changes(entry: &Entry<'_>) -> std::result::Result<Vec<Change>, String> {
+pub(crate) fn parse_changes(entry: &Entry<'_>) -> std::result::Result<Vec<Change>, String> {
     let unreadable = || "a change of the membership cannot be read".to_owned();
     match entry.kind {
         1 => parse_change(entry).map(|change| vec![change]).ok_or_else(unreadable),

@@ -10,7 +10,7 @@ use crate::common::Pair;
 const COMMAND: Duration = Duration::from_mins(2);
 
 /// What `dyad status` on a node says; nothing from a node that does not know its name yet, because it boots.
-fn status(pair: &Pair, node: &str) -> Option<Value> {
+pub(crate) fn status(pair: &Pair, node: &str) -> Option<Value> {
     // Machines that run tests are busy: patience changes what is known, not what is said of it.
     let command = ["dyad", "status", "--output", "json", "--limit-ms", "3000"];
     let finished = pair.exec(node, &command, COMMAND).ok()?;
@@ -21,7 +21,7 @@ fn status(pair: &Pair, node: &str) -> Option<Value> {
 
 /// Waits until a node says that the pair is in this state.
 #[track_caller]
-fn wait_state(pair: &Pair, node: &str, state: &str) -> Value {
+pub(crate) fn wait_state(pair: &Pair, node: &str, state: &str) -> Value {
     let mut last = Value::Null;
     pair.wait(&format!("{node} to say {state}"), || {
         let Some(seen) = status(pair, node) else { return Some("it says nothing".to_owned()) };
@@ -103,7 +103,7 @@ fn status_works_when_half_is_broken() {
 
 /// Runs a command that must be refused, and gives what it said.
 #[track_caller]
-fn refused(pair: &Pair, node: &str, command: &[&str], code: i32) -> String {
+pub(crate) fn refused(pair: &Pair, node: &str, command: &[&str], code: i32) -> String {
     let finished = pair.exec(node, command, COMMAND).unwrap();
     eprintln!("---- {} on {node}: {}\n{}", command.join(" "), finished.code, finished.stderr);
     assert_eq!(finished.code, code, "{finished:?}");
@@ -288,7 +288,7 @@ fn a_bundle_holds_no_secret() {
 /// Asks the status page's server on a node for something.
 fn served(pair: &Pair, node: &str, path: &str) -> String {
     let script = format!(
-        "exec 3<>/dev/tcp/127.0.0.1/9470; printf 'GET {path} HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n' >&3; cat <&3"
+        "exec 3<>/dev/tcp/127.0.0.1/9470; printf 'GET {path} HTTP/1.0\\r\\nHost: x\\r\\n\\r\\n' >&3; cat <&3"
     );
     let finished = pair.exec(node, &["bash", "-c", &script], COMMAND).unwrap();
     finished.stdout

@@ -4,6 +4,7 @@
 //! with a pair that is whole. A scenario that fails takes its pair with it.
 
 mod by_the_book;
+mod changes;
 mod clients;
 mod common;
 mod day_two;

@@ -17,9 +17,11 @@ use serde::Serialize;
 use super::bundle::{self, Source};
 use super::difference::{Change, Effect, differences};
 use super::steps::{Clock, Look, Work};
-use super::{Trouble, failure, lock};
+use super::{Trouble, cluster, failure, key, lock};
 use crate::check::{Here, bmc};
 use crate::state::{FailureKind, SetupFailure, SetupState};
+
+pub use super::key::AUTHKEY;
 
 /// The attribute through which the two nodes tell each other how far they are.
 const ATTRIBUTE: &str = "dyad-apply";
@@ -120,9 +122,9 @@ fn changes(work: &mut Work<'_>) -> Result<Vec<Change>, Trouble> {
         if follows.contains(&name.as_str()) {
             continue;
         }
-        // Another key would part the two nodes at once: neither could hear the other.
-        let parts = name == "/etc/corosync/authkey" || name == "/etc/dyad/pki/ca.pem";
-        let effect = if parts { Effect::NewSetup } else { Effect::Live };
+        // A node that does not trust what the other shows is parted from it.
+        let parts = name == dyad_pair_file::pki::CA;
+        let effect = if parts { Effect::Rotate } else { Effect::Live };
         changes.push(Change { what: name, from: None, to: None, effect });
     }
     Ok(changes)
@@ -139,28 +141,32 @@ struct Apply<'a> {
 
 impl Apply<'_> {
     fn all(&mut self, changes: &[Change]) -> Result<(), SetupFailure> {
-        let refused: Vec<_> =
-            changes.iter().filter(|change| change.effect == Effect::NewSetup).collect();
+        let refused: Vec<_> = changes.iter().filter(|change| change.effect.is_refused()).collect();
         if let Some(first) = refused.first() {
-            let why = format!("{} cannot be changed on a running pair", first.what);
+            let why = format!("{}: {}", first.what, first.effect.words());
             let trouble = Trouble::new(FailureKind::Refused, why).hint(
                 "take it out of the new description; dyad apply --dry-run shows all differences",
             );
             return Err(failure("difference", trouble));
         }
         let description = description(&self.work).map_err(|trouble| failure("stage", trouble))?;
+        if self.resumed && key::is_agreed(self.work.place, &description) {
+            self.step("key", STEP_LIMIT, |this, _| this.go_forward())?;
+        }
         self.step("bmc", STEP_LIMIT, |this, _| this.ask_bmcs())?;
         self.step("stage", STEP_LIMIT, |this, clock| this.stage(clock, &description))?;
         let agreed = self.step("agree", self.peer_limit, |this, clock| {
-            this.await_peer(clock, &["staged", "installed"], &description)
+            this.await_peer(clock, &["staged", "installed", "keyed"], &description)
         });
         if let Err(failure) = agreed {
             self.withdraw(&description, failure)?;
         }
+        key::agree(self.work.place, &description).map_err(|trouble| failure("agree", trouble))?;
         self.step("install", STEP_LIMIT, |this, clock| this.install(clock, &description))?;
         self.step("installed", self.peer_limit, |this, clock| {
-            this.await_peer(clock, &["installed"], &description)
+            this.await_peer(clock, &["installed", "keyed"], &description)
         })?;
+        self.step("key", self.peer_limit, |this, clock| this.key(clock, &description))?;
         self.step("load", STEP_LIMIT, Self::load)?;
         self.step("done", STEP_LIMIT, |this, _| this.done())
     }
@@ -189,7 +195,8 @@ impl Apply<'_> {
         let failed = |trouble| super::failure("agree", trouble);
         say_so("withdrawn", description, &mut clock).map_err(failed)?;
         let mut last_look = Clock::new(Duration::ZERO, self.say);
-        if self.await_peer(&mut last_look, &["staged", "installed"], description).is_ok() {
+        let stages = ["staged", "installed", "keyed"];
+        if self.await_peer(&mut last_look, &stages, description).is_ok() {
             return say_so("staged", description, &mut clock).map_err(failed);
         }
         let _ = fs::remove_dir_all(&self.next);
@@ -259,6 +266,7 @@ impl Apply<'_> {
             fs::copy(&old, &before).map_err(bundle::io("copy", &old))?;
         }
         let count = bundle::install_all(&mut self.work, clock)?;
+        cluster::events(&self.work, clock)?;
         // What the next boot compares with.
         let kept = self.work.here.path(&Path::new(bundle::NODES).join(&self.work.here.host_name));
         if kept.is_dir() && self.work.source()?.root() != Some(kept.as_path()) {
@@ -268,12 +276,47 @@ impl Apply<'_> {
         Ok(format!("{count} files written"))
     }
 
+    /// Both put the key in place before Corosync takes it. A peer that is gone takes it when it is back.
+    fn key(&mut self, clock: &mut Clock<'_>, description: &str) -> Result<String, Trouble> {
+        key::put(&self.work)?;
+        say_so("keyed", description, clock)?;
+        let peer = self.work.node()?.peer().name.clone();
+        clock.wait(|| {
+            if !key::sees_peer()? {
+                return Ok(Look::Done(format!("{peer} is gone: it takes the key when it is back")));
+            }
+            let said = pacemaker::published(ATTRIBUTE).unwrap_or_default();
+            let ready = said
+                .iter()
+                .any(|(name, text)| *name == peer && *text == format!("keyed {description}"));
+            Ok(if ready {
+                Look::Done(format!("{peer} has it in place too"))
+            } else {
+                Look::NotYet(format!("{peer} has not put it in place yet"))
+            })
+        })
+    }
+
+    /// This node was cut off behind the agreement: it goes on with the new key, alone if it has to.
+    fn go_forward(&mut self) -> Result<String, Trouble> {
+        if key::differs(&self.work)? {
+            key::put(&self.work)?;
+        }
+        if key::sees_peer()? {
+            return Ok("the other node is seen".to_owned());
+        }
+        tool("corosync-cfgtool", &["-R"], "")?;
+        Ok("Corosync has the key that both agreed on".to_owned())
+    }
+
     /// At one moment on both nodes; asked for by one of them, which is the same for both.
     fn load(&mut self, clock: &mut Clock<'_>) -> Result<String, Trouble> {
         let before = self.work.place.state.join("cib-applied.xml");
         let new = self.work.here.path(Path::new(bundle::CIB));
         let token_ms = self.work.pair()?.detection.token_ms();
-        if is_first(self.work.node()?) {
+        let node = self.work.node()?;
+        // Behind the agreement there is only forward, also for a node whose peer was lost.
+        if is_first(node) || !key::sees_peer()? {
             tool("corosync-cfgtool", &["-R"], "")?;
             let patched = patch_cib(&before, &new);
             // A job that was cut off behind this point has done it already.
@@ -305,6 +348,7 @@ impl Apply<'_> {
                 .map_err(|error| Trouble::failed(&error))?;
         }
         let _ = fs::remove_file(self.work.place.state.join("cib-applied.xml"));
+        key::forget(self.work.place);
         fs::remove_dir_all(&self.next).map_err(bundle::io("remove", &self.next))?;
         Ok("applied on this node".to_owned())
     }
@@ -326,14 +370,14 @@ fn say_so(stage: &str, description: &str, clock: &mut Clock<'_>) -> Result<(), T
     })
 }
 
-fn tool(program: &str, arguments: &[&str], input: &str) -> Result<String, Trouble> {
+pub(super) fn tool(program: &str, arguments: &[&str], input: &str) -> Result<String, Trouble> {
     let mut command = dyad_program::command(program, arguments);
     dyad_program::output(&mut command, input, TOOL_LIMIT).map_err(|error| Trouble::failed(&error))
 }
 
 /// Changes in the live CIB exactly what differs between the two renderings: what people and Pacemaker have added
 /// stays.
-fn patch_cib(old: &Path, new: &Path) -> Result<(), Trouble> {
+pub(super) fn patch_cib(old: &Path, new: &Path) -> Result<(), Trouble> {
     let (old, new) = (old.display().to_string(), new.display().to_string());
     let arguments = ["--no-version", "--original", old.as_str(), "--new", new.as_str()];
     let mut diff = dyad_program::command("crm_diff", arguments);
@@ -368,5 +412,5 @@ fn description(work: &Work<'_>) -> Result<String, Trouble> {
     let mut pair: Pair = work.pair()?.clone();
     pair.etcd.tls = None;
     let text = serde_json::to_vec(&pair).map_err(|error| Trouble::failed(&error))?;
-    Ok(Source::hash_of(&[&text, work.source()?.cib()]))
+    Ok(Source::hash_of(&[&text, work.source()?.cib(), key::fingerprint(work)?.as_bytes()]))
 }

@@ -61,6 +61,11 @@ impl Source {
         &self.cib
     }
 
+    /// What the bundle has for this path.
+    pub(super) fn file(&self, path: &str) -> Option<&[u8]> {
+        self.files.get(Path::new(path)).map(Vec::as_slice)
+    }
+
     /// A fingerprint of these contents together.
     pub(super) fn hash_of(contents: &[&[u8]]) -> String {
         format!("{:016x}", contents.iter().fold(HASH_START, |start, content| hash(start, content)))
@@ -99,10 +104,11 @@ impl Source {
     }
 }
 
-/// Every file of the bundle, Corosync's too, for `dyad apply`; how many were written.
+/// Every file of the bundle for `dyad apply`, Corosync's too, but for its key; how many were written.
 pub(super) fn install_all(work: &mut Work<'_>, clock: &mut Clock<'_>) -> Result<usize, Trouble> {
     let source = work.source()?;
-    let changed = source.changed_files(work.here);
+    let mut changed = source.changed_files(work.here);
+    changed.retain(|path| path != Path::new(super::key::AUTHKEY));
     for path in &changed {
         put(work.here, path, &source.files[path])?;
     }
@@ -303,6 +309,7 @@ fn is_packaged(here: &Here, path: &Path) -> bool {
 fn is_secret(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name == "authkey")
         || path.extension().is_some_and(|extension| extension == "key")
+        || path == Path::new(dyad_pair_file::WEBHOOK)
         || is_credentials(path)
 }
 
@@ -314,7 +321,7 @@ fn is_credentials(path: &Path) -> bool {
 }
 
 /// Writes a file if it is not there as it should be; whether it was written.
-fn put(here: &Here, path: &Path, content: &[u8]) -> Result<bool, Trouble> {
+pub(super) fn put(here: &Here, path: &Path, content: &[u8]) -> Result<bool, Trouble> {
     let target = here.path(path);
     let mode = if is_secret(path) { 0o600 } else { 0o644 };
     let found = fs::read(&target).ok();

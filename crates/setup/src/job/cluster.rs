@@ -19,8 +19,15 @@ use crate::state::FailureKind;
 /// Where Pacemaker keeps its CIB.
 pub(super) const CIB_DIRECTORY: &str = "/var/lib/pacemaker/cib";
 /// Units that run from now on, at every boot.
-const ENABLED: [&str; 4] =
-    ["corosync.service", "pacemaker.service", "dyad-lone-boot.service", "dyad-setup.service"];
+const ENABLED: [&str; 5] = [
+    "corosync.service",
+    "pacemaker.service",
+    "dyad-lone-boot.service",
+    "dyad-setup.service",
+    "dyad-webhook.path",
+];
+/// Where Pacemaker's user leaves events, and nobody else.
+const SPOOL: &str = "/var/spool/dyad";
 /// Corosync answers from memory.
 const CMAP_LIMIT: Duration = Duration::from_secs(5);
 
@@ -60,6 +67,7 @@ pub(super) fn start(work: &mut Work<'_>, clock: &mut Clock<'_>) -> Result<String
         install_cib(work, &directory)?;
     }
     enable(clock)?;
+    events(work, clock)?;
     let before = is_active("pacemaker.service", clock);
     // A boot before this one may have tried in vain, and too often.
     let _ = systemctl(&["reset-failed", "corosync.service", "pacemaker.service"], clock);
@@ -122,13 +130,38 @@ fn install_cib(work: &Work<'_>, directory: &Path) -> Result<(), Trouble> {
     let content = in_newest_schema(work, content);
     let target = directory.join("cib.xml");
     replace(&target, 0o600, &content).map_err(|error| Trouble::failed(&error))?;
+    give_to_pacemaker(&target)
+}
+
+fn give_to_pacemaker(path: &Path) -> Result<(), Trouble> {
     let (user, group) = (User::from_name("hacluster"), Group::from_name("haclient"));
     let (Ok(Some(user)), Ok(Some(group))) = (user, group) else {
         let why = "there is no user hacluster or no group haclient on this machine";
         return Err(Trouble::new(FailureKind::NotFit, why).hint("install the package pacemaker"));
     };
-    chown(&target, Some(user.uid.as_raw()), Some(group.gid.as_raw()))
-        .map_err(|error| failed(&target, &error))
+    chown(path, Some(user.uid.as_raw()), Some(group.gid.as_raw())).map_err(|error| {
+        Trouble::new(FailureKind::Failed, format!("cannot use {}: {error}", path.display()))
+    })
+}
+
+/// The place where the alert agent, which runs as Pacemaker's user, leaves events, and what looks after it. Events wait
+/// only where the pair names a receiver.
+pub(super) fn events(work: &Work<'_>, clock: &Clock<'_>) -> Result<(), Trouble> {
+    let spool = work.here.path(Path::new(SPOOL));
+    let waiting = spool.join("waiting");
+    let mut wanted = vec![spool];
+    if work.pair()?.webhook.is_some() {
+        wanted.push(waiting);
+    } else if waiting.exists() {
+        fs::remove_dir_all(&waiting).map_err(bundle::io("remove", &waiting))?;
+    }
+    for directory in wanted {
+        fs::create_dir_all(&directory).map_err(bundle::io("create", &directory))?;
+        let closed = fs::set_permissions(&directory, fs::Permissions::from_mode(0o700));
+        closed.map_err(bundle::io("close", &directory))?;
+        give_to_pacemaker(&directory)?;
+    }
+    systemctl(&["enable", "--quiet", "--now", "dyad-webhook.path"], clock).map(drop)
 }
 
 /// The CIB in the newest schema that this Pacemaker knows. It is rendered in one that every supported version

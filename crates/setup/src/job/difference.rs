@@ -30,6 +30,8 @@ pub enum Effect {
     Managed,
     /// It counts when etcd is started the next time, on each node by itself.
     EtcdRestart,
+    /// It is changed on one node after the other.
+    Rotate,
     /// It cannot be changed on a running pair.
     NewSetup,
 }
@@ -45,8 +47,14 @@ impl Effect {
             Self::EtcdRestart => {
                 "at etcd's next start: dyad maintenance start, then end, on one node after the other"
             }
+            Self::Rotate => "not by this: dyad rotate etcd-certs, on one node after the other",
             Self::NewSetup => "not on a running pair: take it down and set it up anew",
         }
+    }
+
+    /// Whether a running pair cannot be changed so by `dyad apply`.
+    pub fn is_refused(self) -> bool {
+        matches!(self, Self::Rotate | Self::NewSetup)
     }
 }
 
@@ -60,6 +68,7 @@ const EFFECTS: &[(&str, Effect)] = &[
     ("virtualIp", Effect::Managed),
     ("unitsBefore", Effect::Managed),
     ("unitsAfter", Effect::Managed),
+    ("webhook", Effect::Live),
     ("etcd.keepCopies", Effect::Live),
     ("etcd.heartbeatMs", Effect::EtcdRestart),
     ("etcd.electionMs", Effect::EtcdRestart),

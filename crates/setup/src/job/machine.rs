@@ -12,7 +12,11 @@ use crate::check::{Finding, Here, Status, bmc, network, probe, version};
 use crate::state::FailureKind;
 
 /// What Pacemaker runs, and where it looks for it.
-const AGENTS: [&str; 2] = ["/usr/lib/ocf/resource.d/dyad/etcd", "/usr/sbin/fence_dyad_redfish"];
+const AGENTS: [&str; 3] = [
+    "/usr/lib/ocf/resource.d/dyad/etcd",
+    "/usr/sbin/fence_dyad_redfish",
+    "/usr/libexec/dyad/dyad-alert",
+];
 /// A new etcd takes 128 MiB for its log alone.
 const FREE_BYTES_MIN: u64 = 256 << 20;
 /// systemd does what it is asked, or says why not.

@@ -20,16 +20,25 @@ const STOP_LIMIT: Duration = Duration::from_mins(3);
 /// Everything else.
 const STEP_LIMIT: Duration = Duration::from_mins(1);
 /// What no longer runs, at any boot. In this order: Pacemaker ends before what it stands on.
-const UNITS: [&str; 4] =
-    ["dyad-setup.service", "dyad-lone-boot.service", "pacemaker.service", "corosync.service"];
+const UNITS: [&str; 6] = [
+    "dyad-setup.service",
+    "dyad-lone-boot.service",
+    "dyad-webhook.path",
+    "pacemaker.service",
+    "corosync.service",
+    "dyad-webhook.service",
+];
 /// What the set-up brought.
-const BROUGHT: [&str; 10] = [
+const BROUGHT: [&str; 13] = [
     "/etc/corosync/corosync.conf",
     "/etc/corosync/authkey",
     "/etc/dyad",
     "/etc/systemd/system/dyad-setup.service",
     "/etc/systemd/system/dyad-lone-boot.service",
     "/etc/systemd/system/dyad-follow.service",
+    "/etc/systemd/system/dyad-webhook.path",
+    "/etc/systemd/system/dyad-webhook.service",
+    "/var/spool/dyad",
     "/etc/systemd/system/dyad-etcd.service",
     "/etc/systemd/system/dyad-etcd.service.d/10-podman.conf",
     "/etc/systemd/system/dyad.slice",
@@ -69,7 +78,7 @@ pub fn run(
 
 fn stop(say: &dyn Fn(&str)) -> Result<(), Trouble> {
     let clock = Clock::new(STEP_LIMIT, say);
-    machine::systemctl(&["disable", "--quiet", UNITS[0], UNITS[1]], &clock)?;
+    machine::systemctl(&["disable", "--quiet", UNITS[0], UNITS[1], UNITS[2]], &clock)?;
     for unit in UNITS {
         // The stop of Pacemaker is the leave: it has its own time.
         let limit = if unit.starts_with("pacemaker") { STOP_LIMIT } else { STEP_LIMIT };
@@ -78,7 +87,7 @@ fn stop(say: &dyn Fn(&str)) -> Result<(), Trouble> {
         stopped
             .map_err(|error| Trouble::failed(&error).hint("crm_mon -1 shows what does not stop"))?;
     }
-    machine::systemctl(&["disable", "--quiet", UNITS[2], UNITS[3]], &clock).map(drop)
+    machine::systemctl(&["disable", "--quiet", UNITS[3], UNITS[4]], &clock).map(drop)
 }
 
 fn remove(here: &Here, place: &Place) -> Result<Vec<PathBuf>, Trouble> {

@@ -11,7 +11,8 @@ use dyad_setup::bundle::{Bundle, Item};
 use dyad_setup::{Error, SecretsDir, render};
 
 /// Passwords that must not be seen anywhere but in private files.
-pub const PASSWORDS: [&str; 4] = ["secret-of-a", "secret-of-b", "in-the-open-1", "in-the-open-10"];
+pub const PASSWORDS: [&str; 5] =
+    ["secret-of-a", "secret-of-b", "in-the-open-1", "in-the-open-10", "secret-of-hook"];
 
 /// A directory with a pair file and what it names.
 pub struct Site {
@@ -46,6 +47,9 @@ impl Site {
             let password = dyad_http::Secret::new(password);
             dyad_setup::write_account(&path, "admin", &password).unwrap();
         }
+        let webhook = site.secrets_path().join("webhook");
+        std::fs::write(&webhook, "url=https://hooks.example.org/secret-of-hook\n").unwrap();
+        std::fs::set_permissions(&webhook, std::fs::Permissions::from_mode(0o600)).unwrap();
         let certificate = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
         std::fs::write(site.path("bmc-ca.pem"), certificate).unwrap();
         site

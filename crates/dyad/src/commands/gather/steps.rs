@@ -113,6 +113,20 @@ pub(super) fn all(node: &Node, arguments: &GatherArguments) -> Vec<Step> {
     steps.extend(programs());
     steps.extend(files(node));
     steps.push(journal(node, arguments));
+    steps.push(looked(
+        "BMC log here",
+        "bmc/own.txt",
+        "what this node's BMC wrote down",
+        node,
+        |node| bmc_log(&node.own().bmc),
+    ));
+    steps.push(looked(
+        "BMC log there",
+        "bmc/other.txt",
+        "what the other node's BMC wrote down",
+        node,
+        |node| bmc_log(&node.peer().bmc),
+    ));
     if !arguments.only_here {
         let address = node.peer().addresses.first().map(ToString::to_string).unwrap_or_default();
         let (what, file) = ("the other node's own bundle", format!("{}.tar.zst", node.peer().name));
@@ -144,6 +158,18 @@ fn status(node: &Arc<Node>) -> Result<String, String> {
 fn facts(node: &Arc<Node>) -> Result<String, String> {
     let facts = look(node, PATIENT).gathered.facts;
     serde_json::to_string_pretty(&facts).map_err(|error| error.to_string())
+}
+
+/// A BMC's own log, a line for each entry. That it keeps none is an answer.
+fn bmc_log(bmc: &dyad_cluster::pair::Bmc) -> Result<String, String> {
+    let entries =
+        dyad_node::power::log_entries(bmc).map_err(|error| dyad_node::gather::words(&*error))?;
+    let mut text = format!("{} entries\n", entries.len());
+    for entry in entries {
+        let dyad_power::LogEntry { created, severity, message, log } = entry;
+        let _ = writeln!(text, "{created} {log} {severity}: {message}");
+    }
+    Ok(text)
 }
 
 /// What programs are asked.
@@ -233,6 +259,12 @@ fn files(node: &Node) -> Vec<Step> {
             "dyad/decisions.1.jsonl",
             "the ones before",
             log.join("decisions.1.jsonl"),
+        ),
+        step(
+            "events",
+            "dyad/events.jsonl",
+            "fencing, and nodes that came and went",
+            PathBuf::from("/var/spool/dyad/events.jsonl"),
         ),
         step("acts", "dyad/acts.jsonl", "what people did", log.join("acts.jsonl")),
         step(
