@@ -2198,7 +2198,7 @@ _dyad() {
             return 0
             ;;
         dyad__subcmd__lab__subcmd__campaign)
-            opts="-o -h -V --seed --faults --minutes --release --only --plan --keep --replay --package --name --output --help --version"
+            opts="-o -h -V --seed --faults --minutes --release --only --clients --rate --plan --keep --replay --package --name --output --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2221,6 +2221,14 @@ _dyad() {
                     return 0
                     ;;
                 --only)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --clients)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --rate)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -289,6 +289,8 @@ complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcomman
 complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from campaign" -l release -d 'The Debian release of the nodes' -r -f -a "trixie\t'Debian 13: Pacemaker 3.0, etcd 3.5'
 bookworm\t'Debian 12: Pacemaker 2.1, etcd 3.4'"
 complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from campaign" -l only -d 'Only these kinds of faults: power, both, cut, one-way, link, freeze, etcd, port, stall, slow-disk, full-disk, bmc, no-proof, stop, maintenance, rejoin, old-copy, sensible, careless' -r
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from campaign" -l clients -d 'How many clients' -r
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from campaign" -l rate -d 'Requests a second of all clients together, at most' -r
 complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from campaign" -l keep -d 'Keep everything in this new directory, also if it passes [default: only if it fails]' -r -F
 complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from campaign" -l replay -d 'Make the decisions in this directory again, and judge its histories: nothing else is done' -r -F
 complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from campaign" -l package -d 'Dyad\'s package, which is installed in the nodes [default: the one beside this program]' -r -F

@@ -276,6 +276,12 @@ pub struct CampaignArgs {
     /// full-disk, bmc, no-proof, stop, maintenance, rejoin, old-copy, sensible, careless
     #[arg(long, value_name = "KIND", value_delimiter = ',')]
     pub only: Vec<Kind>,
+    /// How many clients
+    #[arg(long, value_name = "N", default_value_t = 12, value_parser = clap::value_parser!(u32).range(2..=1_000))]
+    pub clients: u32,
+    /// Requests a second of all clients together, at most
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub rate: u32,
     /// Print what would be done, and end
     #[arg(long)]
     pub plan: bool,

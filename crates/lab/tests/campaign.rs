@@ -17,12 +17,12 @@ fn campaign(arguments: &[&str]) {
 #[test]
 #[ignore = "needs root: make lab-test"]
 fn a_known_seed() {
-    campaign(&["--seed", "8", "--faults", "5"]);
+    campaign(&["--seed", "8", "--faults", "4"]);
 }
 
 /// Every promise is kept in a sequence of faults that nobody has seen before.
 #[test]
 #[ignore = "needs root: make lab-test"]
 fn a_fresh_seed() {
-    campaign(&["--faults", "5"]);
+    campaign(&["--faults", "4"]);
 }

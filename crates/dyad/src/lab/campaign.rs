@@ -89,7 +89,8 @@ fn settings(arguments: &CampaignArgs, plan: Plan, directory: &Path) -> anyhow::R
     let package = package(arguments.package.clone())?;
     lab.stack = Stack::Pair(PairStack { package, tls: false, by_hand: false, podman: false });
     let command = vec![own.clone().into(), "lab".into(), "supervise".into()];
-    let load = Load { clients: 12, rate: 200, seed: Some(plan.seed), ..Load::usual(&own) };
+    let (clients, rate) = (arguments.clients, arguments.rate);
+    let load = Load { clients, rate, seed: Some(plan.seed), ..Load::usual(&own) };
     let prepare = broken(arguments)?;
     Ok(Settings {
         again: again(arguments, &plan),
@@ -141,6 +142,7 @@ fn again(arguments: &CampaignArgs, plan: &Plan) -> String {
         let kinds: Vec<_> = arguments.only.iter().map(ToString::to_string).collect();
         let _ = write!(text, " --only {}", kinds.join(","));
     }
+    let _ = write!(text, " --clients {} --rate {}", arguments.clients, arguments.rate);
     #[cfg(feature = "broken-variants")]
     if let Some(rule) = &arguments.broken {
         let _ = write!(text, " --broken {rule}");

@@ -30,14 +30,18 @@ impl Audit<'_> {
     pub(super) fn check(&self) -> Result<Result<(), Violation>> {
         let supervisor = self.lab.status()?.supervisor;
         let fencings = self.fencings()?;
-        Ok(self.one_history().and_then(|()| self.no_fencing_loop(fencings)).and_then(|()| {
-            self.lab.names().iter().try_for_each(|node| {
-                let data = data_directory(self.lab, supervisor, node);
-                self.nothing_deleted(node, &data)?;
-                no_mark_left(node, &data)?;
-                disk_is_bounded(node, &data)
-            })
-        }))
+        Ok(self
+            .one_history()
+            .and_then(|()| only_voters_take_over(self.decisions))
+            .and_then(|()| self.no_fencing_loop(fencings))
+            .and_then(|()| {
+                self.lab.names().iter().try_for_each(|node| {
+                    let data = data_directory(self.lab, supervisor, node);
+                    self.nothing_deleted(node, &data)?;
+                    no_mark_left(node, &data)?;
+                    disk_is_bounded(node, &data)
+                })
+            }))
     }
 
     /// How often nodes were switched off since the step began, other than by the campaign itself.
@@ -117,6 +121,18 @@ impl Audit<'_> {
     }
 }
 
+/// P2: only a voter's copy can have everything. Looked at in what was decided, not through the rules.
+fn only_voters_take_over(decisions: &[(String, Value)]) -> Result<(), Violation> {
+    let took = decisions.iter().find(|(_, entry)| {
+        let action = entry["decision"]["action"].as_str().unwrap_or_default();
+        let class = entry["facts"]["dataset"]["class"].as_str().unwrap_or_default();
+        ["announceTakeOver", "takeOver"].contains(&action) && !["pair", "alone"].contains(&class)
+    });
+    let Some((node, entry)) = took else { return Ok(()) };
+    let class = &entry["facts"]["dataset"]["class"];
+    Err(Violation::new("P2", format!("{node} took over with a copy of class {class}")))
+}
+
 /// The data directory of a node, from outside, whether the node runs or not. Only the lab's supervisor sees it.
 fn data_directory(lab: &Lab, supervisor: u32, node: &str) -> PathBuf {
     let inside = lab.place().node(node).join("etcd");
@@ -156,4 +172,24 @@ fn disk_is_bounded(node: &str, data: &Path) -> Result<(), Violation> {
     }
     let what = format!("{node}'s data disk is {percent} % full: {:?}", copies_of(data));
     Err(Violation::new("P6", what))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A take-over with a learner's copy is found, whatever the rules that allowed it say; one with a voter's is not.
+    #[test]
+    fn a_learner_that_takes_over_is_found() {
+        let decided = |action: &str, class: &str| {
+            let entry = serde_json::json!({
+                "decision": { "action": action }, "facts": { "dataset": { "class": class } },
+            });
+            ("node-a".to_owned(), entry)
+        };
+        let sound = [decided("takeOver", "pair"), decided("wait", "learner")];
+        assert_eq!(only_voters_take_over(&sound), Ok(()));
+        let broken = [decided("takeOver", "alone"), decided("announceTakeOver", "learner")];
+        assert_eq!(only_voters_take_over(&broken).unwrap_err().promise, "P2");
+    }
 }

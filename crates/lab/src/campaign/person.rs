@@ -10,8 +10,8 @@ use super::report::Violation;
 use crate::Lab;
 use crate::error::Result;
 
-/// How long a person looks at a status before giving up.
-const PATIENCE: Duration = Duration::from_secs(25);
+/// How long a person looks at a status before giving up. That a node cannot be fenced is known after some tries.
+const PATIENCE: Duration = Duration::from_secs(75);
 /// How long a command of a person may take.
 const COMMAND: Duration = Duration::from_mins(1);
 /// How long a choice between two histories may take, the join of the other node included.

@@ -41,7 +41,7 @@ pub enum Kind {
     FullDisk,
     /// A BMC does not do what it is told.
     Bmc,
-    /// A node hangs, or the links are cut, while a BMC does not do what it is told.
+    /// A node hangs, or the links are cut, while one BMC or both do not do what they are told.
     NoProof,
     /// Pacemaker is stopped, or a node shut down.
     Stop,
@@ -215,7 +215,8 @@ impl Step {
         if first.is_story() {
             let acts = story(first, chance);
             let last_ms = acts.last().map_or(0, |timed| timed.at_ms);
-            let repair_ms = last_ms + hold(chance);
+            // Long enough to be fenced, and for what follows from that.
+            let repair_ms = last_ms + 5_000 + hold(chance);
             return Self { faults: vec![first], leader: None, acts, repair_ms };
         }
         // Mostly one fault; often enough another one while the first is there, or is being recovered from.
@@ -372,7 +373,14 @@ fn fault(kind: Kind, chance: &mut Chance) -> Vec<(u64, Act)> {
             } else {
                 Act::Cut { links: both_links(), from: None }
             };
-            vec![(0, Act::Bmc { node, fault }), (200, lost)]
+            let mut acts = vec![(0, Act::Bmc { node, fault })];
+            // Neither can be proven off: nobody may go on until that is repaired.
+            if chance.once_in(2) {
+                let fault = bmc(chance, &BMC_FAULTS[BMC_SLOW..]);
+                acts.push((0, Act::Bmc { node: node.other(), fault }));
+            }
+            acts.push((200, lost));
+            acts
         }
         Kind::Stop if chance.once_in(3) => vec![(0, Act::Shutdown { node })],
         Kind::Stop => {
@@ -437,17 +445,25 @@ fn story(kind: Kind, chance: &mut Chance) -> Vec<Timed> {
                 (back_ms, Act::Bmc { node, fault: "none".into() }),
             ];
             // Held up before it starts as a learner, or before it is promoted, or not at all.
+            let mut lost_ms = back_ms + 3_000 + chance.below(12_000);
             match chance.below(3) {
                 0 => acts.push((back_ms, Act::BlockPort { node: peer, port: PEER_PORT })),
-                1 => acts.push((back_ms, Act::BlockPort { node, port: CLIENT_PORT })),
+                1 => {
+                    acts.push((back_ms, Act::BlockPort { node, port: CLIENT_PORT }));
+                    // It boots and catches up first.
+                    lost_ms += 10_000;
+                }
                 _ => {}
             }
-            let lost_ms = back_ms + 3_000 + chance.below(12_000);
             acts.extend([
                 (back_ms, Act::PowerOn { node }),
                 (lost_ms, deaf(peer)),
                 (lost_ms, Act::PowerOff { node: peer }),
             ]);
+            // After the other was fenced, what it is is read from its disk alone.
+            if chance.once_in(2) {
+                acts.push((lost_ms + 6_000, Act::KillEtcd { node }));
+            }
             acts
         }
         Kind::Sensible => vec![
