@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::common::Pair;
+use crate::states::harmless_commands;
 
 /// How long a command of a person may take.
 const COMMAND: Duration = Duration::from_mins(2);
@@ -48,6 +49,7 @@ fn status_tells_each_state() {
         let whole = wait_state(&pair, node, "protected");
         assert_eq!(whole["unknown"], Value::Array(Vec::new()), "{whole}");
         assert!(show(&pair, node).starts_with("PROTECTED"));
+        harmless_commands(&pair, node, "protected");
     }
 
     pair.run("node-b", &["systemctl", "stop", "pacemaker"]);
@@ -59,6 +61,8 @@ fn status_tells_each_state() {
         (Some("node-a"), Some("systemctl start pacemaker"))
     );
     assert!(show(&pair, "node-b").starts_with("ALONE on node-a"));
+    harmless_commands(&pair, "node-a", "alone");
+    harmless_commands(&pair, "node-b", "alone");
     pair.run("node-b", &["systemctl", "start", "pacemaker"]);
     pair.wait_protected();
 
@@ -67,6 +71,8 @@ fn status_tells_each_state() {
     assert_eq!(alone["on"], "node-a");
     assert!(alone["sinceMs"].is_u64(), "{alone}");
     assert!(show(&pair, "node-a").starts_with("ALONE on node-a for "));
+    // The other one cannot be reached at all.
+    harmless_commands(&pair, "node-a", "alone");
 
     pair.heal().unwrap();
     pair.power_on("node-b");
@@ -175,7 +181,7 @@ fn a_double_failure_at_night() {
     show(&pair, "node-a");
     refused(&pair, "node-a", &["dyad", "gate"], 3);
     refused(&pair, "node-a", &["dyad", "maintenance", "start", "node-a"], 4);
-    refused(&pair, "node-a", &["dyad", "resolve", "--keep", "node-b"], 4);
+    harmless_commands(&pair, "node-a", "blocked");
 
     let confirm = ["dyad", "confirm", "--yes-peer-is-down", "node-b"];
     let told = refused(&pair, "node-a", &confirm, 4);
@@ -194,11 +200,22 @@ fn a_double_failure_at_night() {
     assert_eq!(diverged["next"], "dyad resolve");
     wait_state(&pair, "node-a", "diverged");
     show(&pair, "node-b");
-    refused(&pair, "node-a", &["dyad", "gate"], 3);
+    for node in pair.names() {
+        harmless_commands(&pair, node, "diverged");
+    }
+    // Each has told the other by now: what only one of them wrote is shown on both, and it is one key each; the
+    // scenario's own key is the other.
     for node in pair.names() {
         let both = pair.exec(node, &["dyad", "resolve"], COMMAND).unwrap();
         eprintln!("---- dyad resolve on {node}: {}\n{}", both.code, both.stdout);
         assert_eq!(both.code, 3);
+        let both = pair.exec(node, &["dyad", "resolve", "--output", "json"], COMMAND).unwrap();
+        let both: Value = serde_json::from_str(&both.stdout).unwrap();
+        for side in both["sides"].as_array().unwrap() {
+            let keys = side["keysChanged"].as_u64().unwrap_or_else(|| panic!("{both}"));
+            assert!((1..=4).contains(&keys), "{both}");
+            assert!(side["lastWrittenMs"].is_u64(), "{both}");
+        }
     }
     let told = refused(&pair, "node-a", &["dyad", "resolve", "--keep", "node-a"], 2);
     assert!(told.contains("on node-b: dyad resolve --keep node-a"), "{told}");
@@ -206,7 +223,18 @@ fn a_double_failure_at_night() {
     assert!(told.contains("--yes-give-up node-b"), "{told}");
 
     // The one that serves gives way: the person knows that the other one is worth more.
+    // Whoever breaks it off in the middle is told so, and the same command goes on.
     let resolve = ["dyad", "resolve", "--keep", "node-b", "--yes-give-up", "node-a"];
+    let impatient: Vec<&str> = resolve.into_iter().chain(["--wait", "1"]).collect();
+    let told = refused(&pair, "node-a", &impatient, 6);
+    assert!(
+        told.contains("dyad resolve --keep node-b goes on") || told.contains("to join"),
+        "{told}"
+    );
+    if let Some(seen) = status(&pair, "node-a").filter(|seen| seen["state"] != "protected") {
+        assert_eq!(seen["next"], "dyad resolve --keep node-b", "{seen}");
+        assert!(seen["risks"].to_string().contains("broken off"), "{seen}");
+    }
     pair.run_patiently("node-a", &resolve);
     pair.wait_protected();
     assert!(pair.etcdctl("node-a", &["get", "only-on-b"]).unwrap().contains("only-on-b"));
@@ -270,19 +298,66 @@ fn a_bundle_holds_no_secret() {
     let pair = Pair::usual();
     let gather = ["dyad", "gather", "--out", "/root/bundle.tar.zst"];
     pair.run("node-a", &["sh", "-c", "rm -rf /root/bundle* /root/open; mkdir /root/open"]);
+    lead_ssh(&pair);
     eprintln!("{}", pair.run_patiently("node-a", &gather));
     let told = refused(&pair, "node-a", &gather, 2);
     assert!(told.contains("exists"), "{told}");
+    pair.run("node-a", &["rm", "/usr/local/bin/ssh"]);
+    pair.run("node-b", &["systemctl", "stop", "remote"]);
     // The nodes have no zstd: the bundle is opened where the test runs.
     let place = pair.place().node("node-a").join("upper/root/bundle.tar.zst");
     let tar = zstd::decode_all(std::fs::File::open(place).unwrap()).unwrap();
-    let text = String::from_utf8_lossy(&tar);
-    let password = pair.run("node-a", &["sed", "-n", "s/^password=//p", "/etc/dyad/bmc-node-a"]);
-    assert!(!password.trim().is_empty());
-    assert!(!text.contains(password.trim()), "a password is in the bundle");
-    for file in ["index.html", "status.json", "dyad/decisions.jsonl", "pacemaker/cib.txt"] {
-        assert!(text.contains(file), "{file} is not in the bundle");
+    let other = in_tar(&tar, "node-b.tar.zst").expect("the other node's bundle, by ssh");
+    let other = zstd::decode_all(other.as_slice()).unwrap();
+    for (node, tar) in [("node-a", &tar), ("node-b", &other)] {
+        let text = String::from_utf8_lossy(tar);
+        let password = pair.run(node, &["sed", "-n", "s/^password=//p", "/etc/dyad/bmc-node-a"]);
+        assert!(!password.trim().is_empty());
+        assert!(!text.contains(password.trim()), "a password is in the bundle of {node}");
+        for file in [
+            "index.html",
+            "status.json",
+            "dyad/decisions.jsonl",
+            "pacemaker/cib.txt",
+            "bmc/own.txt",
+        ] {
+            assert!(text.contains(file), "{file} is not in the bundle of {node}");
+        }
+        let log = String::from_utf8(in_tar(tar, "bmc/own.txt").unwrap()).unwrap();
+        assert!(log.contains(" entries"), "the BMC's log: {log}");
     }
+}
+
+/// What a tar archive has under a name that ends so.
+fn in_tar(archive: &[u8], end: &str) -> Option<Vec<u8>> {
+    let mut archive = tar::Archive::new(archive);
+    let mut entries = archive.entries().unwrap().map(Result::unwrap);
+    let mut found = entries.find(|entry| entry.path().unwrap().to_string_lossy().ends_with(end))?;
+    let mut content = Vec::new();
+    std::io::Read::read_to_end(&mut found, &mut content).unwrap();
+    Some(content)
+}
+
+/// An `ssh` on node-a that leads into node-b: the nodes have none.
+fn lead_ssh(pair: &Pair) {
+    let remote = "import socketserver, subprocess\n\
+        class Remote(socketserver.StreamRequestHandler):\n    \
+            def handle(self):\n        \
+                command = self.rfile.readline().decode()\n        \
+                done = subprocess.run(command, shell=True, stdout=subprocess.PIPE)\n        \
+                self.wfile.write(done.stdout)\n\
+        socketserver.TCPServer((\"10.77.1.2\", 9481), Remote).serve_forever()\n";
+    pair.run("node-b", &["sh", "-ec", &format!("cat > /root/remote.py <<'END'\n{remote}END")]);
+    pair.run("node-b", &["systemd-run", "--unit=remote", "python3", "/root/remote.py"]);
+    let ssh = "#!/bin/bash\nwhile [ \"$1\" = -o ]; do shift 2; done\ntarget=${1#root@}\nshift\n\
+        exec 3<>/dev/tcp/$target/9481\nprintf '%s\\n' \"$*\" >&3\nexec cat <&3\n";
+    let install =
+        format!("cat > /usr/local/bin/ssh <<'END'\n{ssh}END\nchmod 755 /usr/local/bin/ssh");
+    pair.run("node-a", &["sh", "-ec", &install]);
+    pair.wait("the way into node-b", || {
+        let asked = pair.exec("node-a", &["ssh", "root@10.77.1.2", "echo", "here"], COMMAND);
+        (!asked.is_ok_and(|asked| asked.stdout.contains("here"))).then(|| "no answer".to_owned())
+    });
 }
 
 /// Asks the status page's server on a node for something.

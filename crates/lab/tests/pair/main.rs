@@ -14,6 +14,7 @@ mod network;
 mod node_failure;
 mod power;
 mod rejoin;
+mod states;
 mod stops;
 mod two_failures;
 mod units;
