@@ -1,6 +1,6 @@
 //! Random sequences of faults on a pair, with clients writing throughout and audits after every step.
 //!
-//! A [`plan`] is drawn from a seed and nothing else. [`run`] does it: hands break and repair, people decide, the
+//! A plan is drawn from a seed and nothing else. `run` does it: hands break and repair, people decide, the
 //! pair has to be whole again within a limit, and is audited; what clients saw is judged. A run that fails keeps
 //! everything that tells why, and its decisions replay in `core`. `docs/internals/campaign.md` says what is checked.
 
