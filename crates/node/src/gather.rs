@@ -278,9 +278,10 @@ impl Sources<'_> {
         let own = cluster.promotion_scores.iter().find(|(node, _)| *node == self.own.name);
         let score = own.and_then(|(_, score)| score.parse().ok());
         let remembered = self.memory.promotion_score();
-        if remembered.is_some() && score.is_none() {
-            // A node that joined with a newer CIB has put its own in the place of ours. Pacemaker's daemon still knows the
-            // score, and would not write the same one again by itself: nobody would be promoted.
+        if remembered.is_some() && score.is_none() && !self.memory.only_looks() {
+            // A node that joined with a newer CIB has put its own in the place of ours. Pacemaker's daemon
+            // still knows the score, and would not write the same one again by itself: nobody would be
+            // promoted.
             let _ = pacemaker::write_attributes_again();
         }
         if remembered != score {

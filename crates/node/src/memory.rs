@@ -245,6 +245,11 @@ impl Memory {
         record::write_volatile(&self.volatile("confirmation.json"), word)
     }
 
+    /// Whether these are the records of somebody who only looks.
+    pub fn only_looks(&self) -> bool {
+        self.only_looks
+    }
+
     /// For how long something has lasted, in milliseconds, on this boot's clock. `lasts` says whether it
     /// does now; the first time starts the count, the end of it clears it, another value `of` it starts anew.
     pub fn duration(&self, what: &str, of: u64, lasts: bool, uptime_ms: u64) -> u64 {
