@@ -292,6 +292,21 @@ impl Lab {
         Timeline::read(&self.place, &self.config, &bmc, all)
     }
 
+    /// Keeps what both nodes wrote in a file that is named after the running test; says where.
+    pub fn keep_journals(&self) -> String {
+        let scenario = std::thread::current().name().unwrap_or("lab").replace("::", "-");
+        let path = std::env::temp_dir().join(format!("dyad-{scenario}.journal"));
+        let line = |message: &Message| {
+            let Message { time_us, node, program, text, .. } = message;
+            format!("{time_us} {node} {program}: {text}\n")
+        };
+        let text: String = self.journals(0).unwrap_or_default().iter().map(line).collect();
+        match fs::write(&path, text) {
+            Ok(()) => format!("the journals of both nodes: {}", path.display()),
+            Err(error) => format!("no journals: {error}"),
+        }
+    }
+
     /// The journals of both nodes since a time, merged.
     pub fn journals(&self, since_us: u64) -> Result<Vec<Message>> {
         journal::read(&self.place, &self.config, since_us)

@@ -252,7 +252,7 @@ impl Drop for Pair {
             eprintln!("{}", timeline.table());
         }
         if std::thread::panicking() {
-            keep_journals(&lab);
+            eprintln!("{}", lab.keep_journals());
             for node in &lab.config().nodes {
                 let journal =
                     lab.place().node(&node.name).join("upper/var/log/dyad/decisions.jsonl");
@@ -265,21 +265,5 @@ impl Drop for Pair {
             return;
         }
         *POOL.lock().unwrap_or_else(PoisonError::into_inner) = Some(lab);
-    }
-}
-
-/// Keeps what both nodes wrote, for whoever has to find out.
-fn keep_journals(lab: &Lab) {
-    let scenario = std::thread::current().name().unwrap_or("pair").replace("::", "-");
-    let path = std::env::temp_dir().join(format!("dyad-{scenario}.journal"));
-    let mut text = String::new();
-    for message in lab.journals(0).unwrap_or_default() {
-        let line =
-            format!("{} {} {}: {}\n", message.time_us, message.node, message.program, message.text);
-        text.push_str(&line);
-    }
-    match std::fs::write(&path, text) {
-        Ok(()) => eprintln!("the journals of both nodes: {}", path.display()),
-        Err(error) => eprintln!("no journals: {error}"),
     }
 }

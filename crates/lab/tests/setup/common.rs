@@ -149,6 +149,7 @@ impl Drop for Nodes {
     fn drop(&mut self) {
         let Some(lab) = self.lab.take() else { return };
         if std::thread::panicking() {
+            eprintln!("{}", lab.keep_journals());
             for message in lab.journals(0).unwrap_or_default() {
                 if message.program.starts_with("dyad") {
                     eprintln!("{} {}: {}", message.time_us, message.node, message.text);

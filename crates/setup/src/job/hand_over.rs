@@ -93,6 +93,7 @@ pub(super) fn run(work: &mut Work<'_>, clock: &mut Clock<'_>) -> Result<String, 
         // Nor while the new etcd may still run: two processes would write to one dataset.
         if voters == 1 && old.old.comes_back() && node.runner.stop().is_ok() {
             bring_back(&old, &kept, &source, &target, clock);
+            withdraw(node);
         }
         return Err(trouble.hint("dyad explain shows why it does not serve"));
     }
@@ -274,13 +275,20 @@ fn put_back(source: &Path, target: &Path) -> bool {
 
 /// What the agent's monitor does, at once and not seconds later: say what is on the disk now, and do what follows.
 fn look(node: &Node) {
-    let role = agent::role_now(node).unwrap_or(Role::Stopped);
-    if role == Role::Stopped {
-        return;
-    }
     // An operation that holds the node looks itself.
-    if let Ok(_lock) = node.lock() {
+    let Ok(_lock) = node.lock() else { return };
+    // Only now: a stop that came first has withdrawn what this look would offer again.
+    let role = agent::role_now(node).unwrap_or(Role::Stopped);
+    if role != Role::Stopped {
         let _ = node.operate(&Request::default(), role);
+    }
+}
+
+/// The data are gone from here again: nobody may ask this node to serve them.
+fn withdraw(node: &Node) {
+    let Ok(_lock) = node.lock() else { return };
+    if pacemaker::set_promotion_score(None).is_ok() {
+        let _ = node.memory.set_promotion_score(None);
     }
 }
 
