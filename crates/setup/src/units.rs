@@ -89,6 +89,16 @@ Wants=network-online.target
 After=network-online.target
 ";
 
+/// A node that boots faster than the news of its own fencing travels is told that it was "allegedly just fenced";
+/// Pacemaker then ends and stays down, and the pair would wait for a person. It starts again: as a new member it is
+/// probed like after any boot, and what became of its data is decided by the rules.
+const PACEMAKER_DROP_IN: &str = "\
+# Part of Dyad.
+[Service]
+RestartForceExitStatus=100
+RestartSec=5s
+";
+
 /// Proves the peer off where there is no quorum since the boot, and ends when there is.
 const LONE_BOOT: &str = "\
 # Part of Dyad.
@@ -194,6 +204,7 @@ pub(crate) fn all(pair: &Pair) -> Vec<(&'static str, String)> {
     let mut units = vec![
         (SETUP_UNIT, SETUP.to_owned()),
         ("corosync.service.d/10-dyad.conf", COROSYNC_DROP_IN.to_owned()),
+        ("pacemaker.service.d/10-dyad.conf", PACEMAKER_DROP_IN.to_owned()),
         (LONE_BOOT_UNIT, LONE_BOOT.to_owned()),
         ("dyad-follow.service", FOLLOW.to_owned()),
         (WEBHOOK_PATH, WEBHOOK.to_owned()),
@@ -235,6 +246,7 @@ pub fn packaged() -> Vec<(&'static str, &'static str)> {
     vec![
         (SETUP_UNIT, SETUP),
         ("corosync.service.d/10-dyad.conf", COROSYNC_DROP_IN),
+        ("pacemaker.service.d/10-dyad.conf", PACEMAKER_DROP_IN),
         (LONE_BOOT_UNIT, LONE_BOOT),
         ("dyad-follow.service", FOLLOW),
         (WEBHOOK_PATH, WEBHOOK),

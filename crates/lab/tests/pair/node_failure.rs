@@ -87,3 +87,24 @@ fn a_node_that_stays_off_is_not_needed() {
     let judged = clients.judge(&pair);
     assert_eq!(judged.read.len(), 2);
 }
+
+/// A node that boots faster than the news of its fencing travels is told that it "was allegedly just fenced", and its
+/// Pacemaker ends for good. Here somebody says so of a node that runs: it comes back by itself, and nothing is lost.
+#[test]
+#[ignore = "needs root: make lab-test"]
+fn a_node_that_is_told_it_was_fenced_comes_back() {
+    let pair = Pair::usual();
+    let clients = pair.clients();
+    let started = |pair: &Pair| {
+        let show = ["systemctl", "show", "--value", "-p", "NRestarts", "pacemaker"];
+        pair.run("node-a", &show).trim().to_owned()
+    };
+    assert_eq!(started(&pair), "0");
+    pair.run("node-b", &["stonith_admin", "--confirm", "node-a"]);
+    pair.wait("Pacemaker on node-a to have started again", || {
+        let restarts = started(&pair);
+        (restarts == "0").then(|| "it has not".to_owned())
+    });
+    pair.wait_protected();
+    clients.judge(&pair);
+}

@@ -29,7 +29,7 @@ const UNITS: [&str; 6] = [
     "dyad-webhook.service",
 ];
 /// What the set-up brought.
-const BROUGHT: [&str; 13] = [
+const BROUGHT: [&str; 14] = [
     "/etc/corosync/corosync.conf",
     "/etc/corosync/authkey",
     "/etc/dyad",
@@ -43,6 +43,7 @@ const BROUGHT: [&str; 13] = [
     "/etc/systemd/system/dyad-etcd.service.d/10-podman.conf",
     "/etc/systemd/system/dyad.slice",
     "/etc/systemd/system/corosync.service.d/10-dyad.conf",
+    "/etc/systemd/system/pacemaker.service.d/10-dyad.conf",
 ];
 
 /// What came of it.
