@@ -255,10 +255,6 @@ pub struct BenchArgs {
     /// Fill the database up to this size first
     #[arg(long, default_value_t = 0, value_name = "MB")]
     pub database_mb: u32,
-    /// Measure the distribution's parts on the same nodes, too: `fence_redfish`, and etcd restarted with
-    /// `--force-new-cluster`
-    #[arg(long)]
-    pub compare: bool,
 }
 
 /// What `dyad lab campaign` takes.

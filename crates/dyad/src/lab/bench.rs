@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::Duration;
@@ -9,25 +10,21 @@ use std::time::Duration;
 use anyhow::Context as _;
 use dyad_judge::clock::now_ns;
 use dyad_judge::load::Report;
-use dyad_judge::verdict::{Answer, Verdict};
+use dyad_judge::verdict::Answer;
 use dyad_judge::{history, load, verdict};
-use dyad_lab::config::{Link, PairStack, Stack, reserved};
+use dyad_lab::config::{PairStack, Stack, reserved};
 use dyad_lab::progress::{Progress as _, ToStderr};
-use dyad_lab::protocol::{PowerAction, Request};
+use dyad_lab::protocol::PowerAction;
 use dyad_lab::timeline::{Entry, Phase, Timeline};
 use dyad_lab::{ExecTarget, Lab, LabConfig, Lifetime, Supervision};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-
-mod rival;
-mod table;
+use serde::Serialize;
 
 use super::BenchArgs;
 use super::run::{failure, package};
 use crate::exit::{Exit, Failure};
-use crate::output::Format;
-use rival::Kind;
-use table::{Bench, Measured};
+use crate::output::{self, Format};
 
 /// How long a lost node may take to be a replica again.
 const RECOVERY: Duration = Duration::from_mins(4);
@@ -50,10 +47,31 @@ const REJOIN: &str = "power on -> both vote and are promoted (ms)";
 const STOP_GAP: &str = "planned stop: longest time without a write (ms)";
 const STOP_SLOWEST: &str = "planned stop: slowest write of who stays (ms)";
 const MONITOR: &str = "monitor of a healthy voter, CPU (ms)";
-const CUT_TO_WRITE: &str = "both links cut -> first write (ms)";
-const ONE_WAY_TO_WRITE: &str = "links cut one way -> first write (ms)";
-const CUT_LOST: &str = "both links cut: acknowledged writes lost";
-const ONE_WAY_LOST: &str = "links cut one way: acknowledged writes lost";
+
+/// One measured quantity.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Measured {
+    what: &'static str,
+    rounds: usize,
+    median: f64,
+    min: f64,
+    max: f64,
+}
+
+/// What is printed.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Bench {
+    token_ms: u32,
+    database_mb: u32,
+    rounds: u32,
+    processors: usize,
+    kernel: String,
+    release: &'static str,
+    optimised: bool,
+    measured: Vec<Measured>,
+}
 
 /// Samples by name.
 type Samples = BTreeMap<&'static str, Vec<f64>>;
@@ -61,91 +79,52 @@ type Samples = BTreeMap<&'static str, Vec<f64>>;
 /// A pair that is measured.
 struct Pair<'a> {
     lab: Lab,
-    kind: Kind,
     program: PathBuf,
     directory: &'a Path,
 }
 
 /// Measures, and prints.
 pub(super) fn run(arguments: &BenchArgs, format: Format) -> anyhow::Result<Exit> {
-    let mut kinds = vec![Kind::Dyad];
-    if arguments.compare {
-        kinds.push(Kind::ForceNewCluster);
-    }
-    let results = kinds
-        .into_iter()
-        .map(|kind| measure(arguments, kind))
-        .collect::<anyhow::Result<Vec<Bench>>>()?;
-    table::print(&results, format)
-}
-
-/// One pair of one kind, from its start to its end.
-fn measure(arguments: &BenchArgs, kind: Kind) -> anyhow::Result<Bench> {
     let progress = ToStderr::default();
+    let package = package(None)?;
     let own = std::env::current_exe().context("finding this program's own file")?;
     let mut config = LabConfig::named(&format!("bench-{}", std::process::id()));
     config.token_ms = arguments.token_ms;
     // The data, its log, a snapshot on its way, a copy aside, and a new one.
     config.etcd_disk_mib = config.etcd_disk_mib.max(arguments.database_mb * 6);
-    config = match kind {
-        Kind::Dyad => {
-            let package = package(None)?;
-            let stack = PairStack { package, tls: false, by_hand: false, podman: false };
-            LabConfig { stack: Stack::Pair(stack), ..config }
-        }
-        Kind::ForceNewCluster => rival::config(config),
-    };
+    config.stack = Stack::Pair(PairStack { package, tls: false, by_hand: false, podman: false });
     let supervision =
         Supervision { command: vec![own.clone().into(), "lab".into(), "supervise".into()] };
-    progress.step(&format!("measuring {}", kind.name()));
     let lab = Lab::up(&config, &supervision, Lifetime::OfCaller, &progress).map_err(failure)?;
     let directory = std::env::temp_dir().join(format!("dyad-bench-{}", std::process::id()));
     std::fs::create_dir_all(&directory).context("making a directory for the histories")?;
-    let pair = Pair { lab, kind, program: own, directory: &directory };
+    let pair = Pair { lab, program: own, directory: &directory };
     let mut samples = Samples::new();
-    let measured = pair.rounds(arguments, &progress, &mut samples);
-    drop(pair);
-    let _ = std::fs::remove_dir_all(&directory);
-    measured?;
-    Ok(bench(arguments, kind, &config, samples))
-}
-
-impl Pair<'_> {
-    fn rounds(
-        &self,
-        arguments: &BenchArgs,
-        progress: &ToStderr,
-        samples: &mut Samples,
-    ) -> anyhow::Result<()> {
-        if self.kind == Kind::ForceNewCluster {
-            rival::install(&self.lab)?;
-        }
-        self.wait_whole()?;
+    let measured = (|| {
         if arguments.database_mb > 0 {
             progress.step(&format!("filling the database with {} MB", arguments.database_mb));
-            self.fill(arguments.database_mb)?;
+            pair.fill(arguments.database_mb)?;
         }
         for round in 0..arguments.rounds {
             progress.step(&format!("round {} of {}", round + 1, arguments.rounds));
             for (victim, leader) in [(0, 0), (1, 0), (1, 1), (0, 1)] {
-                self.node_lost(victim, leader, samples)?;
+                pair.node_lost(victim, leader, &mut samples)?;
             }
-            if arguments.compare {
-                self.cut(None, (CUT_TO_WRITE, CUT_LOST), samples)?;
-                self.cut(Some(0), (ONE_WAY_TO_WRITE, ONE_WAY_LOST), samples)?;
-                self.cut(Some(1), (ONE_WAY_TO_WRITE, ONE_WAY_LOST), samples)?;
+            for (leaver, leader) in [(0, 0), (1, 0)] {
+                pair.planned_stop(leaver, leader, &mut samples)?;
             }
-            if self.kind == Kind::Dyad {
-                for (leaver, leader) in [(0, 0), (1, 0)] {
-                    self.planned_stop(leaver, leader, samples)?;
-                }
-                self.copy(samples)?;
-            }
-            self.monitors(samples)?;
+            pair.monitors(&mut samples)?;
+            pair.copy(&mut samples)?;
         }
-        Ok(())
-    }
+        Ok::<(), anyhow::Error>(())
+    })();
+    drop(pair);
+    let _ = std::fs::remove_dir_all(&directory);
+    measured?;
+    print(&bench(arguments, &config, samples), format)
+}
 
+impl Pair<'_> {
     fn name(&self, position: usize) -> &str {
         &self.lab.config().nodes[position].name
     }
@@ -157,9 +136,6 @@ impl Pair<'_> {
     }
 
     fn wait_whole(&self) -> anyhow::Result<()> {
-        if self.kind == Kind::ForceNewCluster {
-            return self.wait_rival_whole();
-        }
         let nodes = &self.lab.config().nodes;
         let missing = || nodes.iter().find_map(|node| self.lab.missing_of_pair(&node.name));
         self.lab.wait_until("the pair to be whole", RECOVERY, missing).map_err(failure)
@@ -253,21 +229,7 @@ impl Pair<'_> {
     }
 
     /// Ends the clients; what they saw must be good, or no number counts.
-    fn judge(&self, child: Child, path: &Path, since_ns: u64) -> anyhow::Result<Report> {
-        let (report, verdict) = self.heard(child, path, since_ns)?;
-        if verdict.answer != Answer::Good && self.kind == Kind::Dyad {
-            return Err(Failure::new(Exit::No, verdict.render()).into());
-        }
-        Ok(report)
-    }
-
-    /// Ends the clients; what they saw, and whether it was good.
-    fn heard(
-        &self,
-        mut child: Child,
-        path: &Path,
-        since_ns: u64,
-    ) -> anyhow::Result<(Report, Verdict)> {
+    fn judge(&self, mut child: Child, path: &Path, since_ns: u64) -> anyhow::Result<Report> {
         kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGTERM)?;
         let ended = || match child.try_wait() {
             Ok(Some(_)) => None,
@@ -276,40 +238,10 @@ impl Pair<'_> {
         self.lab.wait_until("the clients to end", 2 * COMMAND, ended).map_err(failure)?;
         let history = history::read(path)?;
         let verdict = verdict::judge(&history, dyad_judge::linearizable::Limits::default());
-        Ok((load::report(&history, Some(since_ns)), verdict))
-    }
-
-    /// Cuts the links, both ways or what one node sends, until one node goes on alone.
-    fn cut(
-        &self,
-        from: Option<usize>,
-        (to_write, lost): (&'static str, &'static str),
-        samples: &mut Samples,
-    ) -> anyhow::Result<()> {
-        self.wait_whole()?;
-        let (child, path) = self.clients()?;
-        let cut_ns = now_ns();
-        let from = from.map(|position| self.name(position).to_owned());
-        let request = Request::Cut { links: Link::ALL.to_vec(), from };
-        self.lab.request(&request).map_err(failure)?;
-        let mut survivor = None;
-        let alone = || {
-            survivor = (0..2).find(|position| self.voters(*position) == 1);
-            survivor.is_none().then(|| "neither node goes on alone".to_owned())
-        };
-        self.lab.wait_until("a node to go on", RECOVERY, alone).map_err(failure)?;
-        self.lab.heal().map_err(failure)?;
-        self.wait_whole()?;
-        let (report, verdict) = self.heard(child, &path, cut_ns)?;
-        if self.kind == Kind::Dyad && verdict.answer != Answer::Good {
+        if verdict.answer != Answer::Good {
             return Err(Failure::new(Exit::No, verdict.render()).into());
         }
-        let survivor = survivor.map(|position| self.name(position));
-        let first = survivor.and_then(|name| report.first_write_after.get(name));
-        samples.entry(to_write).or_default().extend(first.map(|write| write.after_ms));
-        let findings = u32::try_from(verdict.lost.findings.len()).unwrap_or(u32::MAX);
-        samples.entry(lost).or_default().push(f64::from(findings));
-        Ok(())
+        Ok(load::report(&history, Some(since_ns)))
     }
 
     fn node_lost(&self, victim: usize, leader: usize, samples: &mut Samples) -> anyhow::Result<()> {
@@ -324,10 +256,7 @@ impl Pair<'_> {
         let mut timeline = None;
         let taken_over = || {
             timeline = self.lab.timeline(false).ok();
-            let done = match self.kind {
-                Kind::Dyad => timeline.as_ref().is_some_and(|found| vote_ms(found).is_some()),
-                Kind::ForceNewCluster => self.voters(1 - victim) == 1,
-            };
+            let done = timeline.as_ref().is_some_and(|timeline| vote_ms(timeline).is_some());
             (!done).then(|| format!("{survivor} has not taken over"))
         };
         self.lab.wait_until("the take-over", RECOVERY, taken_over).map_err(failure)?;
@@ -384,13 +313,10 @@ impl Pair<'_> {
     fn monitors(&self, samples: &mut Samples) -> anyhow::Result<()> {
         for position in 0..2 {
             let name = self.name(position);
-            let (agent, healthy) = match self.kind {
-                Kind::Dyad => ("/usr/libexec/dyad/dyad-node ocf", 8),
-                Kind::ForceNewCluster => ("/usr/lib/ocf/resource.d/bench/etcd", 0),
-            };
             let script = format!(
                 "export OCF_RESKEY_CRM_meta_on_node={name} OCF_RESKEY_CRM_meta_interval=5000\n\
-                 for i in $(seq {MONITORS}); do {agent} monitor; [ $? = {healthy} ] || exit 1; done\ntimes"
+                 for i in $(seq {MONITORS}); do /usr/libexec/dyad/dyad-node ocf monitor; \
+                 [ $? = 8 ] || exit 1; done\ntimes"
             );
             let text = self.run(name, &["bash", "-c", &script])?;
             let last = text.lines().last().unwrap_or_default();
@@ -415,7 +341,7 @@ fn vote_ms(timeline: &Timeline) -> Option<f64> {
         .find_map(|rest| rest.split_whitespace().next()?.parse().ok())
 }
 
-fn bench(arguments: &BenchArgs, kind: Kind, config: &LabConfig, mut samples: Samples) -> Bench {
+fn bench(arguments: &BenchArgs, config: &LabConfig, mut samples: Samples) -> Bench {
     let order = [
         FAULT_TO_WRITE,
         FENCED_TO_WRITE,
@@ -427,10 +353,6 @@ fn bench(arguments: &BenchArgs, kind: Kind, config: &LabConfig, mut samples: Sam
         COPY,
         STOP_GAP,
         STOP_SLOWEST,
-        CUT_TO_WRITE,
-        ONE_WAY_TO_WRITE,
-        CUT_LOST,
-        ONE_WAY_LOST,
         MONITOR,
     ];
     let measured = order
@@ -445,7 +367,6 @@ fn bench(arguments: &BenchArgs, kind: Kind, config: &LabConfig, mut samples: Sam
         .collect();
     let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     Bench {
-        what: kind.name(),
         token_ms: config.token_ms,
         database_mb: arguments.database_mb,
         rounds: arguments.rounds,
@@ -455,6 +376,33 @@ fn bench(arguments: &BenchArgs, kind: Kind, config: &LabConfig, mut samples: Sam
         optimised: !cfg!(debug_assertions),
         measured,
     }
+}
+
+fn print(bench: &Bench, format: Format) -> anyhow::Result<Exit> {
+    if format == Format::Json {
+        output::print_json("LabBench", bench)?;
+        return Ok(Exit::Ok);
+    }
+    let build = if bench.optimised { "optimised" } else { "DEBUG BUILD" };
+    let mut text = format!(
+        "token {} ms, database {} MB, {} processors, Linux {}, Debian {}, {build}\n\n{:<48} {:>4} {:>8} {:>8} {:>8}\n",
+        bench.token_ms,
+        bench.database_mb,
+        bench.processors,
+        bench.kernel,
+        bench.release,
+        "WHAT",
+        "N",
+        "MEDIAN",
+        "MIN",
+        "MAX"
+    );
+    for each in &bench.measured {
+        let Measured { what, rounds, median, min, max } = each;
+        writeln!(text, "{what:<48} {rounds:>4} {median:>8.1} {min:>8.1} {max:>8.1}")?;
+    }
+    output::print_data(&text)?;
+    Ok(Exit::Ok)
 }
 
 #[cfg(test)]
