@@ -2108,7 +2108,7 @@ _dyad() {
             return 0
             ;;
         dyad__subcmd__lab__subcmd__bench)
-            opts="-o -h -V --rounds --token-ms --database-mb --compare --name --output --help --version"
+            opts="-o -h -V --rounds --token-ms --database-mb --name --output --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -281,7 +281,6 @@ complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcomman
 complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from bench" -l name -d 'Which lab; labs with different names can run side by side' -r
 complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from bench" -s o -l output -d 'How data is printed: for people, or as one versioned JSON document' -r -f -a "text\t'For people'
 json\t'One JSON document with `apiVersion` and `kind`'"
-complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from bench" -l compare -d 'Measure the distribution\'s parts on the same nodes, too: `fence_redfish`, and etcd restarted with `--force-new-cluster`'
 complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from bench" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from bench" -s V -l version -d 'Print version'
 complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from campaign" -l seed -d 'What everything is drawn from [default: a new one, which is told]' -r
