@@ -151,7 +151,7 @@ impl Sources<'_> {
     /// The look after an announcement (R2a), if `core` says that asking Corosync is enough; else nothing, and
     /// everything is gathered anew.
     pub fn look_again(&self, before: &Gathered) -> Option<Gathered> {
-        if !self.membership_holds(&before.facts)? {
+        if !self.membership_holds(&before.facts) {
             return None;
         }
         let mut again = before.clone();
@@ -161,16 +161,15 @@ impl Sources<'_> {
         Some(again)
     }
 
-    /// The short cut of the second look. With the membership stands its quorum: nothing else changes it in a
-    /// cluster of two.
-    fn membership_holds(&self, facts: &Facts) -> Option<bool> {
-        let unchanged =
-            self.id_of(self.own).is_some_and(|own| corosync::is_unchanged(&facts.ring, own));
-        if unchanged {
-            return Some(facts.still_hold(&facts.ring, facts.pacemaker.quorate));
+    /// Whether the membership of these facts still stands, by its number, else by the tool. With the membership
+    /// stands its quorum: nothing else changes it in a cluster of two.
+    fn membership_holds(&self, facts: &Facts) -> bool {
+        let own = self.id_of(self.own);
+        if own.is_some_and(|own| corosync::is_unchanged(&facts.ring, own)) {
+            return facts.still_hold(&facts.ring, facts.pacemaker.quorate);
         }
-        let seen = corosync::membership().ok()?;
-        Some(facts.still_hold(&RingId::from(seen.ring.as_str()), seen.quorate))
+        corosync::membership()
+            .is_ok_and(|seen| facts.still_hold(&RingId::from(seen.ring.as_str()), seen.quorate))
     }
 
     /// Corosync's number for a node: its place in the pair.

@@ -73,8 +73,7 @@ impl Event {
         let seconds =
             number("timestamp_epoch").unwrap_or_else(|| dyad_node::journal::now_ms() / 1000);
         let micros = number("timestamp_usec").unwrap_or_default();
-        let reported_by = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-        let reported_by = reported_by.trim().to_owned();
+        let reported_by = dyad_node::boot::host_name().to_string();
         let sequence = number("node_sequence").unwrap_or_default();
         Some(Self {
             api_version: "dyad/v1".to_owned(),

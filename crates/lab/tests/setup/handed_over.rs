@@ -1,66 +1,36 @@
 //! An etcd that ran before there was a pair: taken over with its data, while clients write.
 
-use std::ffi::OsString;
-use std::fs;
-use std::process::{Child, Command, Stdio};
-
-use dyad_lab::ExecTarget;
-use dyad_lab::config::reserved;
+use dyad_judge::linearizable::Limits;
+use dyad_judge::verdict::{self, Answer};
+use dyad_lab::clients::{Clients as Process, Load};
+use dyad_lab::error::chain;
 use dyad_lab::pair::BUNDLES_BY_HAND;
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
 use tempfile::TempDir;
 
 use crate::common::{COMMAND, Nodes, SETUP, config, programs};
 
 /// Clients that write through both nodes all the time, and the judge of what they saw.
 struct Clients {
-    child: Child,
-    directory: TempDir,
+    process: Process,
+    // What they write into; gone with them.
+    _directory: TempDir,
 }
 
 impl Clients {
     fn start(nodes: &Nodes) -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let mut words: Vec<OsString> = vec![programs().join("dyad").into()];
-        words.extend(["lab", "load", "--clients", "4", "--rate", "80"].map(OsString::from));
-        words.extend(["--request-limit", "5s", "--final-limit", "60s"].map(OsString::from));
-        for (position, node) in nodes.names().iter().enumerate() {
-            let endpoint = format!("{node}=http://{}:2379", reserved::node_for_clients(position));
-            words.extend(["--endpoint".into(), endpoint.into()]);
-        }
-        let history = directory.path().join("history.jsonl");
-        words.push(history.clone().into());
-        let log = fs::File::create(directory.path().join("log")).unwrap();
-        let mut command = nodes.exec_command(&ExecTarget::Client, &words).unwrap();
-        command.stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log);
-        let clients = Self { child: command.spawn().unwrap(), directory };
-        nodes.wait("the clients to write", || {
-            let written = fs::metadata(&history).map_or(0, |file| file.len());
-            (written < 10_000).then(|| format!("{written} bytes of history"))
-        });
-        clients
+        let load = Load { clients: 4, rate: 80, ..Load::usual(&programs().join("dyad")) };
+        let process = Process::start(nodes, &load, &directory.path().join("history.jsonl"));
+        let process = process.unwrap_or_else(|error| panic!("{}", chain(&error)));
+        Self { process, _directory: directory }
     }
 
     /// Nothing that was acknowledged is lost, before, while and after.
-    fn judge(mut self, nodes: &Nodes) {
-        kill(Pid::from_raw(self.child.id().cast_signed()), Signal::SIGINT).unwrap();
-        nodes.wait("the clients to end", || {
-            self.child.try_wait().unwrap().is_none().then(|| "they still run".into())
-        });
-        let mut judge = Command::new(programs().join("dyad"));
-        judge.args(["lab", "judge"]).arg(self.directory.path().join("history.jsonl"));
-        let verdict = dyad_program::run(&mut judge, "", COMMAND).unwrap();
-        let log = fs::read_to_string(self.directory.path().join("log")).unwrap_or_default();
-        assert!(verdict.success(), "{verdict:?}\n{log}");
-        eprintln!("{}", verdict.stdout);
-    }
-}
-
-impl Drop for Clients {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+    fn judge(self, nodes: &Nodes) {
+        let history = self.process.end(nodes).unwrap_or_else(|error| panic!("{}", chain(&error)));
+        let verdict = verdict::judge(&history, Limits::default());
+        assert_eq!(verdict.answer, Answer::Good, "{}", verdict.render());
+        eprintln!("{}", verdict.render());
     }
 }
 

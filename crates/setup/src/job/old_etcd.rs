@@ -1,8 +1,8 @@
 //! The etcd that ran before: stopped for certain, and brought back.
 
 use std::fmt;
-use std::fs::{self, File};
-use std::io::Write as _;
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -136,20 +136,15 @@ fn put_back(manifest: &Path, kept: &Path) -> Result<(), Trouble> {
     fs::remove_file(kept).map_err(bundle::io("remove", kept))
 }
 
-/// Copies a file whole: it may be on another file system. Kubelet does not look at names that begin with a dot.
+/// Copies a file whole: it may be on another file system. While it is made its name begins with a dot, at which
+/// kubelet does not look.
 fn copy(from: &Path, to: &Path) -> Result<(), Trouble> {
     let text = fs::read(from).map_err(bundle::io("read", from))?;
-    let name = to.file_name().unwrap_or_default().to_string_lossy();
-    let next = to.with_file_name(format!(".{name}.next"));
+    let mode = fs::metadata(from).map_err(bundle::io("look at", from))?.permissions().mode();
     if let Some(above) = to.parent() {
         record::create_directory(above).map_err(|error| Trouble::failed(&error))?;
     }
-    let mut file = File::create(&next).map_err(bundle::io("create", &next))?;
-    let permissions = fs::metadata(from).map_err(bundle::io("look at", from))?.permissions();
-    file.set_permissions(permissions).map_err(bundle::io("give permissions to", &next))?;
-    file.write_all(&text).map_err(bundle::io("write", &next))?;
-    file.sync_all().map_err(bundle::io("sync", &next))?;
-    fs::rename(&next, to).map_err(bundle::io("replace", to))?;
+    crate::output::replace(to, mode & 0o777, &text).map_err(|error| Trouble::failed(&error))?;
     sync_above(to)
 }
 
