@@ -231,11 +231,13 @@ fn trace(pid: u32, delay_ms: u32) -> std::io::Result<Child> {
         .spawn()
 }
 
-/// The processes of a cgroup that run a program of this name.
+/// The processes of a cgroup that run a program of this name. The name they go by would not do: the resource
+/// agent is called as `etcd` too, being a link of that name.
 pub(crate) fn pids_named(cgroup: &Cgroup, name: &str) -> Vec<u32> {
     let mut pids = cgroup.pids();
     pids.retain(|pid| {
-        fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|comm| comm.trim() == name)
+        fs::read_link(format!("/proc/{pid}/exe"))
+            .is_ok_and(|program| program.file_name().is_some_and(|file| file == name))
     });
     pids
 }

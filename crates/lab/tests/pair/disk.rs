@@ -11,6 +11,7 @@ fn a_full_disk_stops_one_node_only() {
     let pair = Pair::usual();
     pair.lead("node-b");
     let clients = pair.clients();
+    let seen = pair.seen("node-b");
     pair.ask(&Request::FullDisk { node: "node-b".into() });
     pair.wait("node-b's disk to matter", || {
         let status = pair.exec(
@@ -24,7 +25,6 @@ fn a_full_disk_stops_one_node_only() {
         (free > 1024).then(|| format!("{free} KiB free"))
     });
     // Its etcd ends by itself as soon as it needs room; a crash makes it need room at once.
-    let seen = pair.seen("node-b");
     let _ = pair.request(&Request::KillEtcd { node: "node-b".into() });
     pair.wait_decision("node-b", seen, "yield", "R8");
     pair.wait_writable("node-a");
