@@ -225,9 +225,10 @@ pub struct SetupArguments {
     pub take_over_manifest: Option<PathBuf>,
     /// The same for the etcd of an OpenShift cluster of two nodes, by the URL of its API server
     ///
-    /// Its etcd operator is told that etcd is external (`managedEtcdKind` in its `ConfigMap`), and ends the static
-    /// pods; nothing else is done before the container is gone. Only if the control plane is `DualReplica`.
-    #[arg(long, value_name = "URL", requires_all = ["take_over_data", "openshift_token_file", "openshift_ca_file"], conflicts_with_all = ["once", "take_over_unit", "take_over_manifest"])]
+    /// Its etcd operator is told that etcd is external (`managedEtcdKind` in its `ConfigMap`), so that it does not put
+    /// the static pod back; then the pod's manifest is moved away (`--take-over-manifest`, or
+    /// /etc/kubernetes/manifests/etcd-pod.yaml). Only if the control plane is `DualReplica`.
+    #[arg(long, value_name = "URL", requires_all = ["take_over_data", "openshift_token_file", "openshift_ca_file"], conflicts_with_all = ["once", "take_over_unit"])]
     pub take_over_openshift: Option<String>,
     /// A file with a token that may read the cluster's infrastructure and change that `ConfigMap`
     #[arg(long, value_name = "FILE", requires = "take_over_openshift")]

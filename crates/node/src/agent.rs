@@ -4,6 +4,7 @@ use dyad_core::decision::Outcome as Word;
 use dyad_core::facts::{Notification, Operation, Request, Role, When};
 
 use crate::boot;
+use crate::connections;
 use crate::follow;
 use crate::gather::words;
 use crate::node::{Error, Node, Outcome, is_retried};
@@ -70,6 +71,9 @@ fn operate(request: &Request, environment: &Environment, place: Place) -> Answer
     };
     let role = role(&node, environment);
     let glance = request.operation == Operation::Monitor && environment.interval_ms() > 0;
+    if glance {
+        connections::renew_silent(&node);
+    }
     if glance && node.is_settled(role) {
         return Answer::silent(exit_code(Word::Promoted));
     }

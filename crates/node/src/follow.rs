@@ -18,8 +18,13 @@ use crate::node::{Error, Node};
 pub const UNIT: &str = "dyad-follow.service";
 /// The first pause between two looks.
 const PAUSE_MIN: Duration = Duration::from_millis(150);
-/// Without progress the pause grows up to the monitor's interval; then the monitor is enough.
-const PAUSE_MAX: Duration = Duration::from_secs(3);
+/// Without progress the pause grows, but it is never much of what the step has taken already: a database of
+/// gigabytes is copied in one step, and the next one should not wait for long.
+const PAUSE_MAX: Duration = Duration::from_millis(400);
+/// What part of the time since the last progress a pause may be.
+const PAUSE_SHARE: u32 = 20;
+/// Nothing new for so long: Pacemaker's monitor is enough.
+const PATIENCE: Duration = Duration::from_mins(1);
 /// However much there is to copy: the next monitor starts the loop anew.
 const LIMIT: Duration = Duration::from_mins(10);
 
@@ -27,9 +32,10 @@ const LIMIT: Duration = Duration::from_mins(10);
 pub fn watch(node: &Node) -> Result<(), Error> {
     let request = Request { operation: Operation::Monitor, ..Request::default() };
     let start = Instant::now();
+    let mut progress = start;
     let mut pause = PAUSE_MIN;
     let mut seen = HashSet::new();
-    while start.elapsed() < LIMIT && pause < PAUSE_MAX {
+    while start.elapsed() < LIMIT && progress.elapsed() < PATIENCE {
         std::thread::sleep(pause);
         let lock = node.lock()?;
         // Pacemaker may have stopped the resource meanwhile: then nothing is due.
@@ -43,8 +49,12 @@ pub fn watch(node: &Node) -> Result<(), Error> {
             return Ok(());
         }
         // An etcd that starts and crashes by turns is no progress.
-        let is_new = seen.insert(outcome.decision.action.clone());
-        pause = if is_new { PAUSE_MIN } else { pause.mul_f64(1.25) };
+        if seen.insert(outcome.decision.action.clone()) {
+            progress = Instant::now();
+            pause = PAUSE_MIN;
+        } else {
+            pause = pause.mul_f64(1.25).min(PAUSE_MAX.max(progress.elapsed() / PAUSE_SHARE));
+        }
     }
     Ok(())
 }

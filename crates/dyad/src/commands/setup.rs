@@ -12,6 +12,9 @@ use crate::cli::SetupArguments;
 use crate::exit::{Exit, Failure};
 use crate::output::{self, Format};
 
+/// Where OpenShift's etcd operator has its pod's manifest.
+const OPENSHIFT_MANIFEST: &str = "/etc/kubernetes/manifests/etcd-pod.yaml";
+
 /// Runs the job; progress is talk, what it came to is data.
 pub(super) fn run(arguments: SetupArguments, format: Format) -> anyhow::Result<Exit> {
     if let Some(file) = &arguments.over_ssh {
@@ -44,9 +47,15 @@ pub(super) fn run(arguments: SetupArguments, format: Format) -> anyhow::Result<E
 /// The etcd that is to be taken over.
 fn hand_over(arguments: &SetupArguments) -> Result<Option<HandOver>, Failure> {
     let unit = arguments.take_over_unit.clone().map(OldEtcd::Unit);
-    let pod = arguments.take_over_manifest.clone().map(OldEtcd::StaticPod);
-    let cluster = openshift(arguments).map(OldEtcd::OpenShift);
-    match (unit.or(pod).or(cluster), arguments.take_over_data.clone()) {
+    let manifest = arguments.take_over_manifest.clone();
+    let pod = match openshift(arguments) {
+        Some(access) => {
+            let manifest = manifest.unwrap_or_else(|| OPENSHIFT_MANIFEST.into());
+            Some(OldEtcd::OpenShift { access, manifest })
+        }
+        None => manifest.map(OldEtcd::StaticPod),
+    };
+    match (unit.or(pod), arguments.take_over_data.clone()) {
         (Some(old), Some(data_dir)) => Ok(Some(HandOver { old, data_dir })),
         (None, None) => Ok(None),
         _ => Err(Failure::new(Exit::Usage, "--take-over-data needs to know whose data they are")

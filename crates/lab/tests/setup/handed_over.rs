@@ -10,14 +10,14 @@ use tempfile::TempDir;
 use crate::common::{COMMAND, Nodes, SETUP, config, programs};
 
 /// Clients that write through both nodes all the time, and the judge of what they saw.
-struct Clients {
+pub(crate) struct Clients {
     process: Process,
     // What they write into; gone with them.
     _directory: TempDir,
 }
 
 impl Clients {
-    fn start(nodes: &Nodes) -> Self {
+    pub(crate) fn start(nodes: &Nodes) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let load = Load { clients: 4, rate: 80, ..Load::usual(&programs().join("dyad")) };
         let process = Process::start(nodes, &load, &directory.path().join("history.jsonl"));
@@ -26,7 +26,7 @@ impl Clients {
     }
 
     /// Nothing that was acknowledged is lost, before, while and after.
-    fn judge(self, nodes: &Nodes) {
+    pub(crate) fn judge(self, nodes: &Nodes) {
         let history = self.process.end(nodes).unwrap_or_else(|error| panic!("{}", chain(&error)));
         let verdict = verdict::judge(&history, Limits::default());
         assert_eq!(verdict.answer, Answer::Good, "{}", verdict.render());
@@ -40,7 +40,7 @@ fn start_old_etcd(nodes: &Nodes, node: &str, peer_url: &str, members: &str) {
     nodes.shell(node, "systemctl enable --quiet etcd; systemctl start --no-block etcd");
 }
 
-fn write_settings(nodes: &Nodes, node: &str, peer_url: &str, members: &str) {
+pub(crate) fn write_settings(nodes: &Nodes, node: &str, peer_url: &str, members: &str) {
     let settings = format!(
         "ETCD_NAME={node}\nETCD_DATA_DIR=/var/lib/etcd/default\nETCD_LISTEN_PEER_URLS={peer_url}\n\
          ETCD_INITIAL_ADVERTISE_PEER_URLS={peer_url}\nETCD_LISTEN_CLIENT_URLS=http://0.0.0.0:2379\n\
@@ -49,7 +49,7 @@ fn write_settings(nodes: &Nodes, node: &str, peer_url: &str, members: &str) {
     nodes.shell_with(node, "cat > /etc/default/etcd", &settings);
 }
 
-fn etcdctl(nodes: &Nodes, node: &str, words: &str) -> String {
+pub(crate) fn etcdctl(nodes: &Nodes, node: &str, words: &str) -> String {
     let script = format!("ETCDCTL_API=3 etcdctl --command-timeout=5s {words}");
     nodes.shell(node, &script)
 }
@@ -58,7 +58,7 @@ fn taking_over(node: &str) -> Vec<String> {
     taking_over_by(node, ["--take-over-unit", "etcd.service"])
 }
 
-fn taking_over_by(node: &str, what: [&str; 2]) -> Vec<String> {
+pub(crate) fn taking_over_by(node: &str, what: [&str; 2]) -> Vec<String> {
     let bundle = format!("{BUNDLES_BY_HAND}/{node}");
     let words = ["dyad", "setup", "--bundle", &bundle, what[0], what[1]];
     let mut words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
@@ -66,11 +66,11 @@ fn taking_over_by(node: &str, what: [&str; 2]) -> Vec<String> {
     words
 }
 
-fn as_words(words: &[String]) -> Vec<&str> {
+pub(crate) fn as_words(words: &[String]) -> Vec<&str> {
     words.iter().map(String::as_str).collect()
 }
 
-fn assert_taken_over(nodes: &Nodes, said: &str, with_etcd: &[&str]) {
+pub(crate) fn assert_taken_over(nodes: &Nodes, said: &str, with_etcd: &[&str]) {
     assert!(said.contains("clients waited"), "{said}");
     let line = said.lines().find(|line| line.contains("clients waited")).unwrap_or_default();
     eprintln!("{line}");

@@ -6,6 +6,7 @@ mod common;
 mod failures;
 mod handed_over;
 mod interrupted;
+mod openshift;
 mod over_ssh;
 mod removed;
 mod together;

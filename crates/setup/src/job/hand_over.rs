@@ -23,6 +23,10 @@ use crate::state::FailureKind;
 
 /// The attribute through which two nodes agree on the moment.
 const ATTRIBUTE: &str = "dyad-hand-over";
+/// A node can stop its old etcd.
+const READY: &str = "ready";
+/// So can the other one, and the old etcd's owner has been told.
+const TOLD: &str = "told";
 /// How long clients may wait for the new etcd before the old one is brought back.
 const SERVE_LIMIT: Duration = Duration::from_mins(1);
 /// One request to etcd.
@@ -59,19 +63,23 @@ pub(super) fn run(work: &mut Work<'_>, clock: &mut Clock<'_>) -> Result<String, 
     }
     if target.exists() {
         settle(&mark)?;
+        owner_knows(&old.old, clock)?;
         return Ok("done before".to_owned());
     }
     let dataset = etcd_disk::read(&old.data_dir).map_err(|error| Trouble::failed(&error))?;
     let voters = check(&dataset, &old)?;
-    old.old.check(&kept)?;
+    old.old.check(&kept, &old.data_dir)?;
     if old.old.is_active(&old.data_dir, clock) {
         let client = old_client(node, &dataset)?;
         rename_member(node, &client, &dataset)?;
         // Those of an earlier try: Pacemaker may have given etcd up. If that fails the wait tells.
         let _ = pacemaker::forget_failures(&node.own().name);
         await_agent(node, clock)?;
+        old.old.keep(&kept)?;
         if voters == 2 {
-            agree(node, clock)?;
+            agree(node, &old.old, clock)?;
+        } else {
+            old.old.tell_owner()?;
         }
     }
     let begin = Instant::now();
@@ -91,18 +99,27 @@ pub(super) fn run(work: &mut Work<'_>, clock: &mut Clock<'_>) -> Result<String, 
     if let Err(trouble) = served {
         // A pair's data cannot go back alone: the other node may serve with this one's vote any moment.
         // Nor while the new etcd may still run: two processes would write to one dataset.
-        if voters == 1 && old.old.comes_back() && node.runner.stop().is_ok() {
+        if voters == 1 && node.runner.stop().is_ok() {
             bring_back(&old, &kept, &source, &target, clock);
             withdraw(node);
         }
         return Err(trouble.hint("dyad explain shows why it does not serve"));
     }
+    let waited = begin.elapsed();
     settle(&mark)?;
-    Ok(format!(
-        "{} is taken over with its data; clients waited {:.1} s",
-        old.old,
-        begin.elapsed().as_secs_f64()
-    ))
+    owner_knows(&old.old, clock)?;
+    let waited = waited.as_secs_f64();
+    Ok(format!("{} is taken over with its data; clients waited {waited:.1} s", old.old))
+}
+
+/// A run that was broken off may have stopped the old etcd without its owner's knowledge.
+fn owner_knows(old: &OldEtcd, clock: &mut Clock<'_>) -> Result<(), Trouble> {
+    clock.wait(|| {
+        Ok(match old.tell_owner() {
+            Ok(()) => Look::Done(()),
+            Err(trouble) => Look::NotYet(trouble.why),
+        })
+    })
 }
 
 /// Before Pacemaker starts: a node whose data are still elsewhere must not look like one that never had any.
@@ -207,16 +224,31 @@ fn await_agent(node: &Node, clock: &mut Clock<'_>) -> Result<(), Trouble> {
 }
 
 /// Two voters are stopped together: each alone would leave the other without a majority for as long as it takes.
-fn agree(node: &Node, clock: &mut Clock<'_>) -> Result<(), Trouble> {
+fn agree(node: &Node, old: &OldEtcd, clock: &mut Clock<'_>) -> Result<(), Trouble> {
+    // One tells the owner, for both: a moment later etcd has ended, and with it the way to be told.
+    let tells = node.own().name < node.peer().name;
+    if !old.has_owner() || tells {
+        await_word(node, READY, READY, clock)?;
+    } else {
+        await_word(node, READY, TOLD, clock)?;
+    }
+    if old.has_owner() && tells {
+        old.tell_owner()?;
+        pacemaker::publish(ATTRIBUTE, TOLD).map_err(|error| Trouble::failed(&error))?;
+    }
+    Ok(())
+}
+
+/// Says `own` until the other node says `other`.
+fn await_word(node: &Node, own: &str, other: &str, clock: &mut Clock<'_>) -> Result<(), Trouble> {
     let peer = &node.peer().name;
     clock
         .wait(|| {
-            if let Err(error) = pacemaker::publish(ATTRIBUTE, "ready") {
+            if let Err(error) = pacemaker::publish(ATTRIBUTE, own) {
                 return Ok(Look::NotYet(words(&error)));
             }
             let said = pacemaker::published(ATTRIBUTE).unwrap_or_default();
-            let ready = said.iter().any(|(from, text)| from == peer && text == "ready");
-            Ok(if ready {
+            Ok(if said.iter().any(|(from, text)| from == peer && text == other) {
                 Look::Done(())
             } else {
                 Look::NotYet(format!("{peer} is not ready to hand its etcd over"))

@@ -24,8 +24,14 @@ pub enum OldEtcd {
     Unit(String),
     /// A static pod of kubelet, by its manifest: kubelet ends the pod when the file is gone.
     StaticPod(PathBuf),
-    /// A static pod of OpenShift's etcd operator: it ends the pod when it is told that etcd is somebody else's.
-    OpenShift(Access),
+    /// A static pod of OpenShift's etcd operator, which puts a manifest back unless it is told that etcd is
+    /// somebody else's.
+    OpenShift {
+        /// The API server through which it is told.
+        access: Access,
+        /// The pod's manifest on this node.
+        manifest: PathBuf,
+    },
 }
 
 impl fmt::Display for OldEtcd {
@@ -33,7 +39,9 @@ impl fmt::Display for OldEtcd {
         match self {
             Self::Unit(unit) => f.write_str(unit),
             Self::StaticPod(manifest) => write!(f, "the static pod of {}", manifest.display()),
-            Self::OpenShift(access) => write!(f, "the etcd of the cluster at {}", access.url),
+            Self::OpenShift { access, .. } => {
+                write!(f, "the etcd of the cluster at {}", access.url)
+            }
         }
     }
 }
@@ -42,10 +50,31 @@ impl OldEtcd {
     /// Whether it is meant to run.
     pub(super) fn is_active(&self, data_dir: &Path, clock: &Clock<'_>) -> bool {
         match self {
-            Self::OpenShift(_) => etcd_disk::read(data_dir).is_ok_and(|dataset| dataset.live),
+            Self::OpenShift { .. } => etcd_disk::read(data_dir).is_ok_and(|dataset| dataset.live),
             Self::Unit(unit) => machine::systemctl(&["is-active", "--quiet", unit], clock).is_ok(),
             Self::StaticPod(manifest) => manifest.exists(),
         }
+    }
+
+    /// Whether somebody else must be told before it is stopped.
+    pub(super) fn has_owner(&self) -> bool {
+        matches!(self, Self::OpenShift { .. })
+    }
+
+    /// Keeps what an owner that was told may take away by itself. That it is kept is also how a run after this one
+    /// knows that this one came so far.
+    pub(super) fn keep(&self, kept: &Path) -> Result<(), Trouble> {
+        match self {
+            Self::OpenShift { manifest, .. } if !kept.exists() => copy(manifest, kept),
+            _ => Ok(()),
+        }
+    }
+
+    /// Tells its owner that it is somebody else's from now on. The owner is reached through the etcd in question:
+    /// it is told while that serves, or when the new one does.
+    pub(super) fn tell_owner(&self) -> Result<(), Trouble> {
+        let Self::OpenShift { access, .. } = self else { return Ok(()) };
+        access.set_managed_etcd_kind(ManagedEtcdKind::External).map(drop).map_err(asked)
     }
 
     /// Stops it, over reboots too, and waits until nobody holds its data any more. `kept` is where a manifest
@@ -61,11 +90,10 @@ impl OldEtcd {
                 machine::systemctl(&["disable", "--quiet", "--now", unit], clock)?;
             }
             Self::StaticPod(manifest) => put_away(manifest, kept)?,
-            // It can only be told while etcd serves; both nodes say the same, once is enough.
-            Self::OpenShift(_) if !self.is_active(data_dir, clock) => {}
-            Self::OpenShift(access) => {
-                access.set_managed_etcd_kind(ManagedEtcdKind::External).map_err(asked)?;
-            }
+            // The operator ends its pods one after the other and needs etcd for it: the second of two would never
+            // end. It has been told, so it does not put this manifest back.
+            Self::OpenShift { manifest, .. } if manifest.exists() => remove(manifest)?,
+            Self::OpenShift { .. } => {}
         }
         clock.within(END_LIMIT).wait(|| {
             let dataset = etcd_disk::read(data_dir).map_err(|error| Trouble::failed(&error))?;
@@ -77,12 +105,6 @@ impl OldEtcd {
         })
     }
 
-    /// Whether it can be brought back once it is gone. OpenShift's operator is asked through an API server that
-    /// needs the very etcd that has ended: there the pair goes on trying.
-    pub(super) fn comes_back(&self) -> bool {
-        !matches!(self, Self::OpenShift(_))
-    }
-
     /// Runs it again, as it was. What fails here is told by the error that led to it.
     pub(super) fn start(&self, kept: &Path, clock: &Clock<'_>) {
         let _ = match self {
@@ -90,24 +112,50 @@ impl OldEtcd {
                 machine::systemctl(&["enable", "--quiet", "--now", unit], clock).map(drop)
             }
             Self::StaticPod(manifest) => put_back(manifest, kept),
-            Self::OpenShift(access) => {
-                access.set_managed_etcd_kind(ManagedEtcdKind::Cluster).map(drop).map_err(asked)
+            Self::OpenShift { access, manifest } => {
+                put_back(manifest, kept).and_then(|()| take_back(access, clock))
             }
         };
     }
 
     /// Whether it is there at all, or was put away by an earlier run; and whether it may be taken.
-    pub(super) fn check(&self, kept: &Path) -> Result<(), Trouble> {
+    pub(super) fn check(&self, kept: &Path, data_dir: &Path) -> Result<(), Trouble> {
         match self {
-            Self::StaticPod(manifest) if !manifest.is_file() && !kept.is_file() => {
+            Self::StaticPod(manifest) | Self::OpenShift { manifest, .. }
+                if !manifest.is_file() && !kept.is_file() =>
+            {
                 let why = format!("there is no manifest {}", manifest.display());
                 Err(Trouble::new(FailureKind::NotFit, why)
                     .hint("name the file in kubelet's staticPodPath"))
             }
-            Self::OpenShift(access) => access.check_topology().map_err(asked),
+            Self::OpenShift { access, .. } => check_cluster(access, kept, data_dir),
             _ => Ok(()),
         }
     }
+}
+
+/// The cluster says what it is while its etcd serves. Once an earlier run has put the manifest away it had said so.
+fn check_cluster(access: &Access, kept: &Path, data_dir: &Path) -> Result<(), Trouble> {
+    let runs = etcd_disk::read(data_dir).is_ok_and(|dataset| dataset.live);
+    match (runs, kept.is_file()) {
+        (true, _) => access.check_topology().map_err(asked),
+        (false, true) => Ok(()),
+        (false, false) => {
+            let why = format!("no etcd runs on {}", data_dir.display());
+            Err(Trouble::new(FailureKind::NotFit, why)
+                .hint("the cluster can be asked only while its etcd serves: start that first"))
+        }
+    }
+}
+
+/// The owner has it again; it can be told as soon as its etcd serves.
+fn take_back(access: &Access, clock: &Clock<'_>) -> Result<(), Trouble> {
+    clock.within(END_LIMIT).wait(|| {
+        Ok(match access.set_managed_etcd_kind(ManagedEtcdKind::Cluster) {
+            Ok(_) => Look::Done(()),
+            Err(error) => Look::NotYet(words(&error)),
+        })
+    })
 }
 
 fn asked(error: dyad_openshift::Error) -> Trouble {
@@ -124,14 +172,19 @@ fn put_away(manifest: &Path, kept: &Path) -> Result<(), Trouble> {
         return Ok(());
     }
     copy(manifest, kept)?;
+    remove(manifest)
+}
+
+fn remove(manifest: &Path) -> Result<(), Trouble> {
     fs::remove_file(manifest).map_err(bundle::io("remove", manifest))?;
     sync_above(manifest)
 }
 
 fn put_back(manifest: &Path, kept: &Path) -> Result<(), Trouble> {
-    if manifest.exists() || !kept.exists() {
+    if !kept.exists() {
         return Ok(());
     }
+    // Whatever lies there now was not this: an operator's that has been told, with no etcd in it.
     copy(kept, manifest)?;
     fs::remove_file(kept).map_err(bundle::io("remove", kept))
 }
@@ -165,13 +218,13 @@ mod tests {
         let manifest = directory.path().join("manifests/etcd.yaml");
         let kept = directory.path().join("kept/etcd.yaml");
         let pod = OldEtcd::StaticPod(manifest.clone());
-        assert!(pod.check(&kept).unwrap_err().why.contains("etcd.yaml"));
+        assert!(pod.check(&kept, directory.path()).unwrap_err().why.contains("etcd.yaml"));
         fs::create_dir_all(manifest.parent().unwrap()).unwrap();
         fs::write(&manifest, "kind: Pod\n").unwrap();
         for _ in 0..2 {
             put_away(&manifest, &kept).unwrap();
             assert!(!manifest.exists() && kept.exists());
-            pod.check(&kept).unwrap();
+            pod.check(&kept, directory.path()).unwrap();
         }
         for _ in 0..2 {
             put_back(&manifest, &kept).unwrap();
