@@ -2,8 +2,9 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
+use std::path::Path;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use dyad_core::ids::{ClusterId, MemberId};
 use etcd_peer::stand_in::{Error, Limits, StandIn, Survivor, Veto};
@@ -25,6 +26,8 @@ struct Fake {
     ends_streams: bool,
     /// Everything that was posted to it.
     posted: Arc<Mutex<Vec<Message>>>,
+    /// Every path that was asked for.
+    asked: Arc<Mutex<Vec<String>>>,
 }
 
 impl Fake {
@@ -36,11 +39,18 @@ impl Fake {
             message: None,
             ends_streams: false,
             posted: Arc::default(),
+            asked: Arc::default(),
         }
     }
 
     /// Serves until the process ends, and lets a stand-in at it.
     fn meet(self) -> Error {
+        let lock = tempfile::NamedTempFile::new().unwrap();
+        self.stand_in(lock.path()).run(&mut |_| {}).unwrap_err()
+    }
+
+    /// Serves until the process ends; a stand-in that is to meet it.
+    fn stand_in(self, lock: &Path) -> StandIn {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let peer_url = format!("http://{}", listener.local_addr().unwrap());
         std::thread::spawn(move || {
@@ -51,15 +61,14 @@ impl Fake {
         });
         let target =
             Survivor { cluster: CLUSTER, survivor: SURVIVOR, dead: DEAD, peer_url, tls: None };
-        let lock = tempfile::NamedTempFile::new().unwrap();
-        let limits = Limits { total: Duration::from_secs(5) };
-        StandIn::new(target, lock.path(), limits).run(&mut |_| {}).unwrap_err()
+        StandIn::new(target, lock, Limits { total: Duration::from_secs(5) })
     }
 
     fn serve(&self, connection: TcpStream) {
         let mut out = connection.try_clone().unwrap();
         let mut input = BufReader::new(connection);
         while let Some((path, body)) = read_request(&mut input) {
+            self.asked.lock().unwrap().push(path.clone());
             let head = format!(
                 "X-Etcd-Cluster-ID: {}\r\nX-Server-Version: {}\r\n",
                 self.cluster, self.version
@@ -134,6 +143,28 @@ fn foreign_messages_end_it() {
         let posted = posted.lock().unwrap();
         assert!(posted.iter().all(|message| message.kind() != MessageType::VoteResp), "{posted:?}");
     }
+}
+
+/// Connected and not yet released, it asks for the membership and for nothing else, whatever time passes; dropped, it
+/// gives the lock back and never has said a word.
+#[test]
+fn nothing_is_said_before_it_is_released() {
+    let fake = Fake::new();
+    let (posted, asked) = (Arc::clone(&fake.posted), Arc::clone(&fake.asked));
+    let lock = tempfile::NamedTempFile::new().unwrap();
+    let connected = fake.clone().stand_in(lock.path()).connect().unwrap();
+    let busy = fake.clone().stand_in(lock.path()).connect().unwrap_err();
+    assert!(matches!(busy, Error::Busy(_)), "{busy:?}");
+    // Both streams, and whoever sends: each opens its connection.
+    let limit = Instant::now() + Duration::from_secs(10);
+    while asked.lock().unwrap().len() < 3 {
+        assert!(Instant::now() < limit, "{asked:?}");
+        std::thread::yield_now();
+    }
+    drop(connected);
+    assert!(asked.lock().unwrap().iter().all(|path| path == "/members"), "{asked:?}");
+    assert_eq!(posted.lock().unwrap().len(), 0);
+    drop(fake.stand_in(lock.path()).connect().unwrap());
 }
 
 /// Another cluster at the peer URL is not spoken to.

@@ -144,6 +144,9 @@ fn earn(node: &Node, facts: &Facts, with: MemberId, by: EligibleBy) -> Result<()
 
 fn announce(node: &Node, facts: &Facts, dead: MemberId) -> Result<(), Failure> {
     let (cluster, member) = own_ids(facts)?;
+    if facts.etcd.state != EtcdState::Stopped {
+        drop(node.exchange_prepared(vote::prepare(node, cluster, member, dead)));
+    }
     let mut mark = mark_of(facts, cluster, member);
     if !mark.without.contains(&dead) {
         mark.without.push(dead);

@@ -2,6 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use dyad_cluster::pair::{CONTAINER, Node as PairNode, Pair, Runner as RunnerKind};
@@ -20,6 +21,7 @@ use crate::memory::Memory;
 use crate::place::{BesideData, Place};
 use crate::record;
 use crate::runner::{Podman, Runner, Systemd};
+use crate::vote::Prepared;
 use crate::{boot, pacemaker};
 
 /// The service and the slice that etcd runs in.
@@ -79,6 +81,8 @@ pub struct Node {
     /// This boot.
     pub boot: BootId,
     journal: Journal,
+    /// A vote that is connected while its announcement is under way; never longer than one operation.
+    prepared: Mutex<Option<Prepared>>,
 }
 
 /// What an operation came to.
@@ -114,6 +118,7 @@ impl Node {
             memory: Memory::new(&place, beside, boot.clone()),
             runner: runner(&pair),
             journal: Journal::new(&place.log),
+            prepared: Mutex::new(None),
             client,
             own,
             place,
@@ -219,7 +224,15 @@ impl Node {
             outcome = self.step(again.unwrap_or_else(|| self.look(request.clone(), role)));
             outcome.news |= news;
         }
+        drop(self.exchange_prepared(None));
         outcome
+    }
+
+    /// Keeps a vote for the next decision of this operation, and gives the one that was kept.
+    pub(crate) fn exchange_prepared(&self, vote: Option<Prepared>) -> Option<Prepared> {
+        // Whoever panicked while it held it has left a vote or none all the same.
+        let mut kept = self.prepared.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::replace(&mut kept, vote)
     }
 
     fn step(&self, gathered: Gathered) -> Outcome {

@@ -58,6 +58,8 @@ pub(super) enum Event {
 /// How far the threads may go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Leave {
+    /// Connect, and no more: whether there will be a vote at all is not decided yet.
+    Connect,
     /// Nothing that the survivor would notice: its membership is not known yet.
     Look,
     /// Everything.
@@ -78,7 +80,12 @@ pub(super) struct Link {
 
 impl Link {
     pub(super) fn new(http: Client, target: Survivor, deadline: Deadline) -> Self {
-        Self { http, target, deadline, leave: Mutex::new(Leave::Look), changed: Condvar::new() }
+        Self { http, target, deadline, leave: Mutex::new(Leave::Connect), changed: Condvar::new() }
+    }
+
+    /// It is decided: the membership is looked at, and if that allows it the threads speak.
+    pub(super) fn release(&self) {
+        self.set_leave(Leave::Look);
     }
 
     /// From now on no thread begins anything new.
@@ -103,18 +110,23 @@ impl Link {
         *self.leave() == Leave::Stop || self.deadline.passed()
     }
 
-    /// Waits until the survivor's membership is known to allow it. Meanwhile a connection is opened, so that
-    /// it need not be then. Whether to go on.
+    /// Waits until the survivor's membership is known to allow it. Whether to go on.
     fn wait_for_leave(&self) -> bool {
+        self.wait_past(&[Leave::Connect, Leave::Look]) == Leave::Speak
+    }
+
+    /// Waits as long as the threads may go no further than this, and opens a connection meanwhile, so that it need
+    /// not be opened then. How far they may go now.
+    fn wait_past(&self, these: &[Leave]) -> Leave {
         // Whether that works does not matter: what is done with the connection later will tell.
         let _ = self.http.send(&self.request(Request::get("/members")), self.exchange_deadline());
         let (leave, _) = self
             .changed
             .wait_timeout_while(self.leave(), self.deadline.remaining(), |leave| {
-                *leave == Leave::Look
+                these.contains(leave)
             })
             .unwrap_or_else(PoisonError::into_inner);
-        *leave == Leave::Speak
+        *leave
     }
 
     fn exchange_deadline(&self) -> Deadline {
@@ -282,6 +294,7 @@ impl Link {
 
     /// Looks at the survivor's membership until it is clear what it says; only then may anybody speak.
     fn clear(&self, events: &Sender<Event>) -> bool {
+        self.wait_past(&[Leave::Connect]);
         let mut vetoed_since = None;
         while !self.stopped() {
             let event = match self.veto() {

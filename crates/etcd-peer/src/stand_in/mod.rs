@@ -81,9 +81,27 @@ impl StandIn {
         self
     }
 
+    /// Takes the lock and connects to the survivor, which takes part of the time, and says nothing yet: for
+    /// somebody who has something else to do before the vote may be cast.
+    pub fn connect(self) -> Result<Connected, Error> {
+        run::connect(self).map(Connected)
+    }
+
     /// Casts the vote. Returns when the survivor refuses the dead member for good, at the latest at the
     /// limit. `progress` hears each step when it happens.
     pub fn run(self, progress: &mut dyn FnMut(&TimedStep)) -> Result<Report, Error> {
-        run::run(self, progress)
+        self.connect()?.run(progress)
+    }
+}
+
+/// A stand-in vote that is connected to the survivor. Until it is run nothing is said in anybody's name; dropped, it
+/// never is.
+#[derive(Debug)]
+pub struct Connected(run::Connected);
+
+impl Connected {
+    /// Casts the vote, as [`StandIn::run`] does. The limit counts from here.
+    pub fn run(self, progress: &mut dyn FnMut(&TimedStep)) -> Result<Report, Error> {
+        run::run(self.0, progress)
     }
 }

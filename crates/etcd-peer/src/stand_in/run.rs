@@ -24,25 +24,53 @@ const DISPLACED_MAX: u32 = 3;
 /// How often to look at the limit while there is nothing to do.
 const IDLE: Duration = Duration::from_millis(50);
 
-pub(super) fn run(
-    stand_in: StandIn,
-    progress: &mut dyn FnMut(&TimedStep),
-) -> Result<Report, Error> {
+/// A stand-in that is connected and has said nothing. Dropped, it never will.
+#[derive(Debug)]
+pub(super) struct Connected {
+    // Dropped in this order: nothing may be under way any more when the lock is given back.
+    link: Stopping,
+    threads: Threads,
+    lock: Lock,
+    limits: Limits,
+    client: Option<Client>,
+}
+
+/// A link whose threads are told to end when it is dropped.
+#[derive(Debug)]
+struct Stopping(Arc<Link>);
+
+impl Drop for Stopping {
+    fn drop(&mut self) {
+        self.0.stop();
+    }
+}
+
+pub(super) fn connect(stand_in: StandIn) -> Result<Connected, Error> {
     let StandIn { target, limits, lock, client } = stand_in;
-    let _lock = Lock::take(&lock)?;
-    let began = Instant::now();
+    let lock = Lock::take(&lock)?;
     let http = tls::builder(&target.peer_url, target.tls.as_ref())
         .and_then(|builder| from_own_address(builder, &target.peer_url)?.build())
         .map_err(|source| Error::Setup { peer_url: target.peer_url.clone(), source })?;
-    let machine = Machine::new(target.survivor, target.dead);
-    let deadline = Deadline::at(began + limits.total);
-    let link = Arc::new(Link::new(http, target, deadline));
-    let mut threads = Threads::start(&link)?;
+    // The limit counts from the release; whoever holds it back longer than that finds no threads any more.
+    let deadline = Deadline::after(2 * limits.total);
+    let link = Stopping(Arc::new(Link::new(http, target, deadline)));
+    let threads = Threads::start(&link.0)?;
+    Ok(Connected { link, threads, lock, limits, client })
+}
+
+pub(super) fn run(
+    connected: Connected,
+    progress: &mut dyn FnMut(&TimedStep),
+) -> Result<Report, Error> {
+    let Connected { link, mut threads, lock, limits, client } = connected;
+    let link = &link.0;
+    let began = Instant::now();
+    link.release();
     let mut run = Run {
-        link: &link,
+        link,
         limits,
         began,
-        machine,
+        machine: Machine::new(link.target.survivor, link.target.dead),
         client,
         cleared: false,
         handles: Vec::new(),
@@ -58,9 +86,11 @@ pub(super) fn run(
     run.close_streams(&threads);
     // After success there is nothing left that could be said too late: the survivor refuses it. Otherwise
     // nothing may be under way any more when the lock is given back.
-    if outcome.is_err() {
-        threads.join();
+    if outcome.is_ok() {
+        threads.handles.clear();
     }
+    drop(threads);
+    drop(lock);
     outcome.map(|()| Report {
         survivor: link.target.survivor,
         dead: link.target.dead,
@@ -83,6 +113,7 @@ fn from_own_address(
 }
 
 /// The threads and the ways to them.
+#[derive(Debug)]
 struct Threads {
     events: Receiver<Event>,
     report: Sender<Event>,
@@ -124,10 +155,13 @@ impl Threads {
         self.handles.push(handle);
         Ok(())
     }
+}
 
-    fn join(mut self) {
+impl Drop for Threads {
+    /// Waits for them: each has been told to end.
+    fn drop(&mut self) {
         (self.messages, self.proposals) = (None, None);
-        for handle in self.handles {
+        for handle in self.handles.drain(..) {
             // A thread that panicked has ended, which is all that matters here.
             let _ = handle.join();
         }
