@@ -17,6 +17,8 @@ pub(crate) const RESOLVE: &str = "dyad resolve";
 pub(crate) const ARCHIVE: &str = "dyad archive list";
 /// Whether the nodes can be switched off.
 pub(crate) const DRILL: &str = "dyad drill";
+/// Brings a changed description to both nodes, or a change that was cut off to its end.
+pub const APPLY: &str = "dyad apply";
 /// Makes this node one of a pair.
 pub(crate) const SETUP: &str = "dyad setup";
 /// Looks at what is left of earlier data, before anybody moves it away.
@@ -54,6 +56,11 @@ pub(crate) fn maintenance_end(node: &NodeName) -> String {
     format!("dyad maintenance end {node}")
 }
 
+/// Gives this node's dataset up for another one's.
+pub(crate) fn resolve_keep(node: &NodeName) -> String {
+    format!("dyad resolve --keep {node}")
+}
+
 /// Why a node holds what it holds, as it says itself.
 pub(crate) fn explain_on(node: &NodeName) -> String {
     format!("dyad explain (on {node})")
@@ -62,8 +69,17 @@ pub(crate) fn explain_on(node: &NodeName) -> String {
 /// Every command of `dyad` that a decision or a judgement may name, each with these names filled in: so that the
 /// command line can be held against them.
 pub fn examples(node: &NodeName) -> Vec<String> {
-    let fixed =
-        [STATUS, INSPECT, INSPECT_AND_STATUS, INSPECT_AND_RESOLVE, RESOLVE, ARCHIVE, DRILL, SETUP];
+    let fixed = [
+        STATUS,
+        INSPECT,
+        INSPECT_AND_STATUS,
+        INSPECT_AND_RESOLVE,
+        RESOLVE,
+        ARCHIVE,
+        DRILL,
+        APPLY,
+        SETUP,
+    ];
     let parts = fixed.iter().flat_map(|text| text.split("; ")).map(str::to_owned);
     let named = [
         confirm(node),
@@ -71,6 +87,7 @@ pub fn examples(node: &NodeName) -> Vec<String> {
         confirm_despite_signs(node),
         maintenance_start(node),
         maintenance_end(node),
+        resolve_keep(node),
     ];
     parts.chain(named).collect()
 }

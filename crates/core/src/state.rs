@@ -6,7 +6,7 @@
 mod judge;
 mod planned;
 
-pub use planned::NotNow;
+pub use planned::{GiveWay, NotNow};
 use serde::{Deserialize, Serialize};
 
 use crate::facts::Facts;
@@ -160,6 +160,8 @@ pub struct Sight<'a> {
     pub alarms: Vec<String>,
     /// Pacemaker is about to start on this node.
     pub booting: bool,
+    /// A person began to give this node's dataset up for the other's, and that has not ended.
+    pub resolving: bool,
 }
 
 /// What the peer's etcd says when it is asked over the network.
@@ -193,6 +195,7 @@ impl<'a> Sight<'a> {
             learner_percent: None,
             alarms: Vec::new(),
             booting: false,
+            resolving: false,
         }
     }
 

@@ -4,9 +4,9 @@ mod fixture;
 
 use dyad_core::Facts;
 use dyad_core::dataset::Class;
-use dyad_core::facts::{Eligibility, EligibleBy, EtcdState, LiveMember};
+use dyad_core::facts::{Eligibility, EligibleBy, EtcdState, LiveMember, YieldMark};
 use dyad_core::ids::{MemberId, NodeName};
-use dyad_core::state::{PeerEtcd, Sight, State, Urgency};
+use dyad_core::state::{GiveWay, PeerEtcd, Sight, State, Urgency};
 use dyad_core::statement::EtcdWord;
 use fixture::{ME, PEER, dataset, pair_at_rest, statement};
 
@@ -311,4 +311,54 @@ fn words_are_told_apart() {
     assert_eq!(words.len(), State::ALL.len());
     let fine = State::ALL.iter().filter(|state| state.urgency() == Urgency::Fine);
     assert_eq!(fine.collect::<Vec<_>>(), [&State::Protected]);
+}
+
+/// R6: of two that diverged one is stopped, given up and let in again, wherever a person broke it off; and a node that
+/// serves while the other claims nothing is not given up by what somebody began once.
+#[test]
+fn a_resolve_goes_on_where_it_was_broken_off() {
+    let diverged = |state| {
+        let mut facts = alone();
+        facts.etcd.state = state;
+        facts.peer.present = true;
+        facts.pacemaker.nodes[1].online = true;
+        facts.peer.statement = Some(statement(Class::Alone));
+        facts
+    };
+    let next = |facts: &Facts, begun| {
+        let sight = Sight { resolving: begun, ..Sight::of(facts) };
+        sight.judge().give_way(facts, begun)
+    };
+    let serving = diverged(EtcdState::Leader);
+    assert_eq!(next(&serving, false), Ok(GiveWay::Stop));
+    assert_eq!(next(&serving, true), Ok(GiveWay::Stop));
+    let stopped = diverged(EtcdState::Stopped);
+    assert_eq!(next(&stopped, false), Ok(GiveWay::GiveUp));
+    let sight = Sight { resolving: true, standby: vec!["north".into()], ..Sight::of(&stopped) };
+    let judgement = sight.judge();
+    assert_eq!(judgement.next.as_deref(), Some("dyad resolve --keep south"));
+    assert!(judgement.risks[0].contains("broken off on north"), "{judgement:?}");
+
+    // Given up, and out of service still; then as a learner of the other one.
+    let mut given = stopped.clone();
+    given.marks.yielded = Some(YieldMark {
+        cluster: given.dataset.cluster_id.unwrap(),
+        member: given.dataset.member_id.unwrap(),
+    });
+    assert_eq!(next(&given, true), Ok(GiveWay::Join));
+    let mut learner = whole();
+    learner.etcd.state = EtcdState::Learner;
+    learner.dataset = dataset(Class::Learner);
+    assert_eq!(next(&learner, true), Ok(GiveWay::Join));
+
+    // Nothing was begun, or the person chose otherwise meanwhile.
+    for (facts, begun) in [(alone(), false), (alone(), true), (whole(), false)] {
+        let refused = next(&facts, begun).unwrap_err();
+        assert!(refused.because.contains("have not diverged"), "{refused:?}");
+    }
+    let sight = Sight { resolving: true, ..Sight::of(&serving) };
+    assert!(sight.judge().next.is_some());
+    let moot = alone();
+    let judgement = Sight { resolving: true, ..Sight::of(&moot) }.judge();
+    assert!(!judgement.risks.iter().any(|risk| risk.contains("broken off")), "{judgement:?}");
 }

@@ -9,6 +9,7 @@ pub mod aside;
 pub mod boot;
 #[cfg(feature = "broken-variants")]
 pub mod broken;
+pub mod certificates;
 pub mod confirm;
 mod connections;
 pub mod corosync;

@@ -22,7 +22,7 @@ use crate::place::{BesideData, Place};
 use crate::record;
 use crate::runner::{Podman, Runner, Systemd};
 use crate::vote::Prepared;
-use crate::{boot, pacemaker};
+use crate::{boot, certificates, pacemaker};
 
 /// The service and the slice that etcd runs in.
 pub const ETCD_UNIT: &str = "dyad-etcd.service";
@@ -60,6 +60,9 @@ pub enum Error {
     /// The certificates cannot be used.
     #[error("cannot set up a client of etcd")]
     Client(#[source] etcd_peer::client::Error),
+    /// New certificates are half in place, and cannot be brought there.
+    #[error("cannot bring new certificates into their place")]
+    Certificates(#[source] record::Error),
     /// Another operation holds the node.
     #[error("another operation on this node did not end within {0:?}")]
     Busy(Duration),
@@ -112,7 +115,10 @@ impl Node {
         let own = pair.nodes.iter().position(|node| node.name == *name);
         let own = own.ok_or_else(|| stranger(&pair))?;
         let boot = boot::boot_id().map_err(Error::Boot)?;
-        let client = client_of(&pair, &pair.nodes[own]).map_err(Error::Client)?;
+        // A disk that takes no writes is no reason to stay blind, as long as the files fit each other.
+        let finished = certificates::finish(&place);
+        let client = client_of(&pair, &pair.nodes[own])
+            .map_err(|error| finished.err().map_or(Error::Client(error), Error::Certificates))?;
         let beside = BesideData::new(&pair.etcd.data_dir);
         Ok(Self {
             memory: Memory::new(&place, beside, boot.clone()),

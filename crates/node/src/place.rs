@@ -48,6 +48,11 @@ impl Place {
         self.state.join("hand-over.json")
     }
 
+    /// Says that a person began to give this node's dataset up, until that has ended.
+    pub fn resolving(&self) -> PathBuf {
+        self.state.join("resolving.json")
+    }
+
     /// Held by whoever decides and acts on this node.
     pub fn lock(&self) -> PathBuf {
         self.runtime.join("lock")

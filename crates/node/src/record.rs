@@ -44,7 +44,10 @@ impl Error {
     }
 }
 
-fn failed<'a>(step: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> Error + 'a {
+pub(crate) fn failed<'a>(
+    step: &'static str,
+    path: &'a Path,
+) -> impl FnOnce(io::Error) -> Error + 'a {
     move |source| Error::Io { step, path: path.to_owned(), source }
 }
 

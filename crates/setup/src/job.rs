@@ -10,6 +10,7 @@ mod cluster;
 mod difference;
 mod hand_over;
 mod key;
+mod live_cib;
 mod machine;
 mod old_etcd;
 mod pair;
@@ -32,6 +33,9 @@ pub use hand_over::HandOver;
 pub use old_etcd::OldEtcd;
 use steps::{Clock, Work};
 pub use steps::{STEPS, Step};
+
+/// One call of a tool.
+const TOOL_LIMIT: Duration = Duration::from_secs(20);
 
 /// What is asked of the job.
 #[derive(Debug, Clone, Default)]
@@ -231,6 +235,11 @@ impl<'a> Job<'a> {
             }
         }
     }
+}
+
+fn tool(program: &str, arguments: &[&str], input: &str) -> Result<String, Trouble> {
+    let mut command = dyad_program::command(program, arguments);
+    dyad_program::output(&mut command, input, TOOL_LIMIT).map_err(|error| Trouble::failed(&error))
 }
 
 fn now_ms() -> u64 {

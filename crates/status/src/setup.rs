@@ -38,9 +38,57 @@ pub fn words(setup: &Setup) -> String {
     }
 }
 
+/// Corosync's key.
+pub const AUTHKEY: &str = "/etc/corosync/authkey";
+
+/// A change that waits on this node to be ended, in words; with a new key of Corosync, which of the two is in force.
+pub fn waiting(state: &Path, key: &Path, peer: &str) -> Option<String> {
+    let next = state.join("next");
+    if !next.is_dir() {
+        return None;
+    }
+    let far = if state.join("next-agreed.json").exists() {
+        format!("a change that {peer} has agreed to is not ended")
+    } else {
+        format!("a change waits for {peer} to have it too")
+    };
+    let read = |path: &Path| std::fs::read(path).ok();
+    let new = read(&next.join(AUTHKEY.trim_start_matches('/')));
+    let (before, now) = (read(&state.join("authkey-before")), read(key));
+    let in_force = match (new, now) {
+        (Some(new), Some(now)) if new != now => "; Corosync's old key is in force here",
+        (Some(new), Some(now)) if new == now && before.is_some_and(|before| before != new) => {
+            "; Corosync's new key is in force here"
+        }
+        _ => "",
+    };
+    Some(format!("{far}{in_force}"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A change that was cut off is told with the key that is in force; none is no news.
+    #[test]
+    fn a_change_that_waits_is_told() {
+        let directory = tempfile::tempdir().unwrap();
+        let (state, key) = (directory.path(), directory.path().join("authkey"));
+        let told = || waiting(state, &key, "node-b");
+        assert_eq!(told(), None);
+        let next = state.join("next/etc/corosync");
+        std::fs::create_dir_all(&next).unwrap();
+        std::fs::write(next.join("authkey"), "old").unwrap();
+        std::fs::write(&key, "old").unwrap();
+        assert_eq!(told().unwrap(), "a change waits for node-b to have it too");
+        std::fs::write(next.join("authkey"), "new").unwrap();
+        assert!(told().unwrap().ends_with("old key is in force here"));
+        std::fs::write(state.join("next-agreed.json"), "").unwrap();
+        std::fs::write(state.join("authkey-before"), "old").unwrap();
+        assert!(told().unwrap().starts_with("a change that node-b has agreed to is not ended"));
+        std::fs::write(&key, "new").unwrap();
+        assert!(told().unwrap().ends_with("new key is in force here"));
+    }
 
     fn of(text: &str) -> Option<Setup> {
         let directory = tempfile::tempdir().unwrap();

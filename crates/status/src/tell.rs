@@ -1,5 +1,6 @@
 //! From answers to one document: the facts are made as the agent makes them, `core` judges, the rest is told.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use dyad_cluster::cib::{fence_id, unit_id};
@@ -24,7 +25,7 @@ pub(crate) fn tell(node: &Node, answers: Answers, start: Instant) -> Seen {
     let gathered = gather(node, &answers);
     let setup = setup::unfinished(&node.place.state);
     let judgement = in_set_up(judge(node, &answers, &gathered), setup.as_ref());
-    let judgement = in_resolve(judgement, node);
+    let judgement = in_change(judgement, node);
     let mut status = document(node, &answers, &gathered, &judgement, start.elapsed());
     status.setup = setup;
     Seen { gathered, judgement, status }
@@ -48,12 +49,12 @@ fn in_set_up(judgement: Judgement, setup: Option<&Setup>) -> Judgement {
     }
 }
 
-/// A choice between two datasets that was begun on this node and not ended may have left it out of service.
-fn in_resolve(mut judgement: Judgement, node: &Node) -> Judgement {
-    if node.place.state.join("resolving.json").exists() && judgement.state != State::Protected {
-        let again = format!("dyad resolve --keep {}", node.peer().name);
-        judgement.risks.insert(0, format!("dyad resolve was broken off on {}", node.own().name));
-        judgement.next = Some(again);
+/// A change of the description, or of Corosync's key, that was begun on this node and not ended.
+fn in_change(mut judgement: Judgement, node: &Node) -> Judgement {
+    let peer = &node.peer().name;
+    if let Some(words) = setup::waiting(&node.place.state, Path::new(setup::AUTHKEY), &peer.0) {
+        judgement.risks.push(words);
+        judgement.next = judgement.next.or_else(|| Some(dyad_core::commands::APPLY.to_owned()));
     }
     judgement
 }
@@ -101,6 +102,7 @@ fn judge(node: &Node, answers: &Answers, gathered: &Gathered) -> Judgement {
         learner_percent: gathered.live.learner_percent,
         alarms: answers.alarms.clone().unwrap_or_default(),
         booting: answers.booting == Ok(true),
+        resolving: node.place.resolving().exists(),
     };
     let judgement = sight.judge();
     // With nobody to ask there is nothing to conclude.

@@ -11,6 +11,18 @@ use crate::statement::EtcdWord;
 use crate::{Decision, decide};
 
 pub(super) fn judge(sight: &Sight<'_>) -> Judgement {
+    let judgement = by_facts(sight);
+    let ended = judgement.state == State::Protected;
+    if !sight.resolving || ended || judgement.give_way(sight.facts, true).is_err() {
+        return judgement;
+    }
+    // It may have left this node out of service.
+    let mut risks = vec![format!("dyad resolve was broken off on {}", sight.facts.node)];
+    risks.extend_from_slice(&judgement.risks);
+    judgement.risks(risks).next(commands::resolve_keep(&sight.facts.peer.name))
+}
+
+fn by_facts(sight: &Sight<'_>) -> Judgement {
     let facts = sight.facts;
     let decision = decide(&as_asked_now(sight));
     if is_diverged(facts, &decision) {

@@ -1,9 +1,11 @@
-//! Planned work: what may be started now, and why not.
+//! What a person may start now, and why not.
 
 use super::{Judgement, State};
 use crate::commands;
+use crate::dataset::Class;
 use crate::facts::Facts;
 use crate::ids::NodeName;
+use crate::standing::Standing;
 use crate::statement::EtcdWord;
 
 /// Why planned work must not start now.
@@ -13,6 +15,17 @@ pub struct NotNow {
     pub because: String,
     /// What a person can do first.
     pub command: String,
+}
+
+/// What is next on a node that gives its dataset up for the other's (R6).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GiveWay {
+    /// Stop its etcd in good order: what runs is not given up.
+    Stop,
+    /// Give the dataset up. The rules look once more.
+    GiveUp,
+    /// It was given up: let the node in again.
+    Join,
 }
 
 fn not_now(because: String, command: impl Into<String>) -> NotNow {
@@ -56,6 +69,27 @@ impl Judgement {
             _ => format!("{stays} could not go on: the pair is {}: {}", self.state, self.because),
         };
         Err(not_now(because, commands::STATUS))
+    }
+}
+
+impl Judgement {
+    /// What is next for a person who gives this node's dataset up. Two that have diverged are resolved; and what was
+    /// `begun` is ended, wherever it was broken off. Not so on a node that serves while the other claims nothing: that
+    /// choice has been made, and it was another one.
+    pub fn give_way(&self, facts: &Facts, begun: bool) -> Result<GiveWay, NotNow> {
+        let diverged = self.state == State::Diverged;
+        let claims = Standing::of(facts).class == Class::Alone;
+        let runs = facts.etcd_runs();
+        if !diverged && (!begun || (claims && runs)) {
+            let because =
+                format!("the two have not diverged: the pair is {}: {}", self.state, self.because);
+            return Err(not_now(because, commands::STATUS));
+        }
+        Ok(match (claims, runs) {
+            (true, true) => GiveWay::Stop,
+            (true, false) => GiveWay::GiveUp,
+            (false, _) => GiveWay::Join,
+        })
     }
 }
 

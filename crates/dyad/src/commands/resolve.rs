@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use dyad_core::decision::Action;
 use dyad_core::facts::{EtcdState, Facts, Operation, Request, Role};
-use dyad_core::state::State;
+use dyad_core::state::{GiveWay, State};
 use dyad_core::statement::Statement;
 use dyad_node::{Node, pacemaker, record};
 use dyad_status::look::{PATIENT, Seen, look};
@@ -61,6 +61,10 @@ pub(super) fn run(arguments: &ResolveArguments, format: Format) -> anyhow::Resul
     let node = Arc::new(this_node::open()?);
     let seen = look(&node, PATIENT);
     let diverged = seen.judgement.state == State::Diverged;
+    if seen.judgement.state == State::Protected {
+        // Nothing is left to be ended.
+        record::remove_durable(&node.place.resolving())?;
+    }
     let own = own_side(&node, &seen);
     if diverged {
         tell_other(&own);
@@ -98,14 +102,8 @@ fn give_up(
         let hint = format!("on {}: dyad resolve --keep {own}", node.peer().name);
         return Err(Failure::new(Exit::Usage, message).hint(hint).into());
     }
-    let broken_off = is_broken_off(node);
-    if seen.judgement.state != State::Diverged && !broken_off {
-        let message = format!(
-            "the two have not diverged: the pair is {}: {}",
-            seen.judgement.state, seen.judgement.because
-        );
-        return Err(Failure::new(Exit::Refused, message).hint("dyad status").into());
-    }
+    let begun = node.place.resolving().exists();
+    next(seen, begun)?;
     match &arguments.yes_give_up {
         Some(name) if *name == own => {}
         Some(name) => {
@@ -123,11 +121,11 @@ fn give_up(
     let act = format!("gives {own}'s dataset up for {keep}'s");
     person::write_down(node, &act, arguments.reason.as_deref())?;
     let limit = Duration::from_secs(arguments.wait);
-    if broken_off {
+    if begun {
         anstream::eprintln!("an earlier resolve was broken off; it is gone on with");
     }
     // Whatever ends this command, the next one knows that there is something to end.
-    let mark = mark_path(node);
+    let mark = node.place.resolving();
     record::write_durable(&mark, &kept.0).context("writing down what was begun")?;
     let joined = give_way(node, seen, limit).and_then(|()| {
         let what = format!("{own} to join {keep}");
@@ -153,39 +151,31 @@ fn unfinished(error: anyhow::Error, own: &str, keep: &str) -> anyhow::Error {
     }
 }
 
+/// What is to be done next, as `core` judges it.
+fn next(seen: &Seen, begun: bool) -> Result<GiveWay, Failure> {
+    seen.judgement
+        .give_way(&seen.gathered.facts, begun)
+        .map_err(|refused| Failure::new(Exit::Refused, refused.because).hint(refused.command))
+}
+
 /// Stops this node's etcd in good order if it runs, gives its data up, and lets it join.
 fn give_way(node: &Arc<Node>, seen: &Seen, limit: Duration) -> anyhow::Result<()> {
     let own = &node.own().name;
-    let runs = seen.gathered.facts.etcd.state != EtcdState::Stopped;
-    let diverged = seen.judgement.state == State::Diverged;
-    if diverged && runs {
-        // What runs is not given up: it is stopped first.
+    let mut step = next(seen, true)?;
+    if step == GiveWay::Stop {
         standby::tell(node, own, true)?;
         waiting::until(node, limit, &format!("{own} to stop"), |seen| {
             seen.gathered.facts.etcd.state == EtcdState::Stopped
         })?;
+        step = next(&look(node, PATIENT), true)?;
+    }
+    if step == GiveWay::Stop {
+        return Err(Failure::new(Exit::TimedOut, format!("{own} has not stopped yet")).into());
     }
     // One that was given up already has nothing to give; it has to be let in again.
-    let given = if gives_up_still(node) { yields(node) } else { Ok(()) };
+    let given = if step == GiveWay::GiveUp { yields(node) } else { Ok(()) };
     standby::tell(node, own, false)?;
     given
-}
-
-/// Whether this node's copy is still one of two that claim to have everything.
-fn gives_up_still(node: &Node) -> bool {
-    let facts = node.look(Request::default(), Role::Stopped).facts;
-    facts.etcd.state == EtcdState::Stopped
-        && facts.marks.yielded.is_none()
-        && Statement::of(&facts, None).class == dyad_core::dataset::Class::Alone
-}
-
-/// Says that a resolve has begun on this node, until it has ended.
-fn mark_path(node: &Node) -> std::path::PathBuf {
-    node.place.state.join("resolving.json")
-}
-
-fn is_broken_off(node: &Node) -> bool {
-    mark_path(node).exists()
 }
 
 /// Asks the rules, and does what they say.
@@ -285,7 +275,8 @@ fn told(node: &Node, body: &Body) -> String {
                 1 => ", and 1 range of keys deleted".to_owned(),
                 many => format!(", and {many} ranges of keys deleted"),
             };
-            let _ = writeln!(text, "    {keys} keys changed since it went on alone{ranges}");
+            let noun = if keys == 1 { "key" } else { "keys" };
+            let _ = writeln!(text, "    {keys} {noun} changed since it went on alone{ranges}");
         }
     }
     let (own, peer) = (&node.own().name, &node.peer().name);

@@ -1,5 +1,7 @@
 //! `dyad setup`: makes this machine one node of a pair.
 
+use std::time::Duration;
+
 use dyad_node::Place;
 use dyad_openshift::Access;
 use dyad_setup::check::Here;
@@ -14,6 +16,8 @@ use crate::output::{self, Format};
 
 /// Where OpenShift's etcd operator has its pod's manifest.
 const OPENSHIFT_MANIFEST: &str = "/etc/kubernetes/manifests/etcd-pod.yaml";
+/// How long Pacemaker may take to be there at a boot.
+const ANSWER_LIMIT: Duration = Duration::from_mins(1);
 
 /// Runs the job; progress is talk, what it came to is data.
 pub(super) fn run(arguments: SetupArguments, format: Format) -> anyhow::Result<Exit> {
@@ -29,6 +33,9 @@ pub(super) fn run(arguments: SetupArguments, format: Format) -> anyhow::Result<E
         apply::run(&resume, &Here::this_machine(), &Place::default(), &say).map_err(told)?;
     }
     let state = job::run(&options, &Here::this_machine(), &Place::default(), &say);
+    if state.failure.is_none() {
+        apply::answer(&Here::this_machine(), &Place::default(), ANSWER_LIMIT, &say);
+    }
     match format {
         Format::Json => {
             let mut text = serde_json::to_string_pretty(&state)?;

@@ -9,10 +9,11 @@ use dyad_lab::config::{PairStack, Stack};
 use serde_json::Value;
 
 use crate::common::{Pair, config, package, programs};
+use crate::cut_off;
 use crate::day_two::{refused, status, wait_state};
 
 /// How long a command that ends with a whole pair may take.
-const PATIENCE: Duration = Duration::from_mins(3);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(3);
 
 /// A receiver that refuses the first three, and writes down what it takes.
 const RECEIVER: &str = r#"
@@ -40,7 +41,7 @@ http.server.HTTPServer(("127.0.0.1", 9480), Receiver).serve_forever()
 
 /// Runs a shell script in a node, with something to read; it must succeed.
 #[track_caller]
-fn shell(pair: &Pair, node: &str, script: &str, input: &str) -> String {
+pub(crate) fn shell(pair: &Pair, node: &str, script: &str, input: &str) -> String {
     let words = ["sh", "-ec", script].map(Into::into);
     let mut command = pair.exec_command(&ExecTarget::Node(node.into()), &words).unwrap();
     let finished = dyad_program::run(&mut command, input, PATIENCE).unwrap();
@@ -50,7 +51,12 @@ fn shell(pair: &Pair, node: &str, script: &str, input: &str) -> String {
 
 /// Renders the lab's pair.yaml, changed by `change`, and gives each node its bundle in `/root/new`. `names` are the names
 /// of the nodes as rendered, in the order of the lab's.
-fn render(pair: &Pair, renew: Option<&str>, names: [&str; 2], change: impl Fn(&str) -> String) {
+pub(crate) fn render(
+    pair: &Pair,
+    renew: Option<&str>,
+    names: [&str; 2],
+    change: impl Fn(&str) -> String,
+) {
     let directory = &pair.place().directory;
     let text = std::fs::read_to_string(directory.join("pair.yaml")).unwrap();
     std::fs::write(directory.join("changed.yaml"), change(&text)).unwrap();
@@ -74,7 +80,7 @@ fn render(pair: &Pair, renew: Option<&str>, names: [&str; 2], change: impl Fn(&s
 
 /// Runs the same command on both nodes at the same time; both must succeed.
 #[track_caller]
-fn on_both(pair: &Pair, command: &[&str]) {
+pub(crate) fn on_both(pair: &Pair, command: &[&str]) {
     let [first, second] = pair.names();
     std::thread::scope(|scope| {
         let other = scope.spawn(|| pair.exec(second, command, PATIENCE).unwrap());
@@ -92,7 +98,7 @@ fn on_both(pair: &Pair, command: &[&str]) {
     });
 }
 
-fn with_webhook(text: &str) -> String {
+pub(crate) fn with_webhook(text: &str) -> String {
     format!("{text}webhook:\n  urlFile: webhook\n")
 }
 
@@ -244,6 +250,7 @@ fn machines_are_replaced(pair: &Pair) {
     assert!(told.contains("node-b is in the cluster"), "{told}");
     let told = refused(pair, "node-a", &["dyad", "replace", "node-a"], 2);
     assert!(told.contains("on node-b"), "{told}");
+    let clients = pair.clients();
     for (old, new) in [("node-b", "node-b"), ("node-b", "node-c")] {
         // All that a new machine does not have.
         pair.run_patiently("node-a", &["dyad", "maintenance", "start", old]);
@@ -265,6 +272,7 @@ fn machines_are_replaced(pair: &Pair) {
         assert_eq!(whole["nodes"][1]["name"], new, "{whole}");
         assert_eq!(status(pair, "node-b").unwrap()["state"], "protected");
     }
+    clients.judge(pair);
 }
 
 #[test]
@@ -276,8 +284,10 @@ fn a_pair_is_changed_in_its_life() {
     let pair = Pair::of(&config);
     events_reach_the_receiver(&pair);
     certificates_are_rotated(&pair);
+    cut_off::certificates_survive_it(&pair);
     the_authority_is_changed(&pair);
     the_key_is_changed(&pair);
+    cut_off::the_key_survives_it(&pair);
     machines_are_replaced(&pair);
     pair.end();
 }

@@ -137,6 +137,10 @@ fn maintenance_is_no_failure() {
     assert!(show(&pair, "node-a").starts_with("MAINTENANCE of node-b"));
     assert!(pair.run("node-a", &["cat", "/var/log/dyad/acts.jsonl"]).contains("a new fan"));
 
+    for node in pair.names() {
+        harmless_commands(&pair, node, "maintenance");
+    }
+
     // The one that is left must not go too, and nothing else may start.
     let told = refused(&pair, "node-b", &["dyad", "maintenance", "start", "node-a"], 4);
     assert!(told.contains("node-a stays in service"), "{told}");
@@ -361,7 +365,7 @@ fn lead_ssh(pair: &Pair) {
 }
 
 /// Asks the status page's server on a node for something.
-fn served(pair: &Pair, node: &str, path: &str) -> String {
+pub(crate) fn served(pair: &Pair, node: &str, path: &str) -> String {
     let script = format!(
         "exec 3<>/dev/tcp/127.0.0.1/9470; printf 'GET {path} HTTP/1.0\\r\\nHost: x\\r\\n\\r\\n' >&3; cat <&3"
     );

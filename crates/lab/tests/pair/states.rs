@@ -53,6 +53,14 @@ pub(crate) fn harmless_commands(pair: &Pair, node: &str, state: &str) {
     if !["alone", "maintenance"].contains(&state) {
         untimely.push((vec!["replace", other], &[4]));
     }
+    if ["protected", "catchingUp", "maintenance", "diverged"].contains(&state) {
+        // It is plainly there.
+        let confirm = vec!["confirm", "--yes-peer-is-down", other, "--although-it-seems-up"];
+        untimely.push((confirm, &[4]));
+    }
+    if let Some(serves) = seen["on"].as_str().filter(|_| state == "catchingUp") {
+        untimely.push((vec!["maintenance", "start", serves], &[4]));
+    }
     let all = looks.into_iter().chain(wrong).map(|(words, codes)| (words.to_vec(), codes));
     for (words, codes) in all.chain(untimely) {
         let mut command = vec!["dyad"];

@@ -7,6 +7,7 @@ use dyad_lab::config::{PairStack, Release, Stack};
 
 use crate::by_the_book::keeps_to_the_book;
 use crate::common::{Pair, config, package};
+use crate::looked_after::looked_after;
 
 fn leader_dies_and_returns(config: &LabConfig) {
     let pair = Pair::of(config);
@@ -21,14 +22,17 @@ fn leader_dies_and_returns(config: &LabConfig) {
     assert_eq!(judged.read.len(), 2);
 }
 
-/// Debian 12: Pacemaker 2.1 and etcd 3.4.
+/// Debian 12: Pacemaker 2.1 and etcd 3.4, with everything that people do on a pair; the leader dies in a drill.
 #[test]
 #[ignore = "needs root: make lab-test"]
 fn bookworm() {
     let mut config = config();
     config.release = Release::Bookworm;
-    keeps_to_the_book(&Pair::of(&config));
-    leader_dies_and_returns(&config);
+    config.stack =
+        Stack::Pair(PairStack { package: package(), tls: true, by_hand: false, podman: false });
+    let pair = Pair::of(&config);
+    keeps_to_the_book(&pair);
+    looked_after(&pair);
 }
 
 /// Names and addresses of which one is the beginning of the other (R10).

@@ -16,8 +16,10 @@ use serde::Serialize;
 
 use super::bundle::{self, Source};
 use super::difference::{Change, Effect, differences};
+use super::key::Search;
+use super::live_cib::{live_resources, missing_value, patch_cib};
 use super::steps::{Clock, Look, Work};
-use super::{Trouble, cluster, failure, key, lock};
+use super::{Trouble, cluster, failure, key, lock, tool};
 use crate::check::{Here, bmc};
 use crate::state::{FailureKind, SetupFailure, SetupState};
 
@@ -27,12 +29,14 @@ pub use super::key::AUTHKEY;
 const ATTRIBUTE: &str = "dyad-apply";
 /// Where a new bundle waits until both nodes have theirs.
 const NEXT: &str = "next";
+/// What the other node says once it has the new description on its disk, or more.
+const STAGED: [&str; 4] = ["staged", "installed", "keyed", "done"];
+/// What it says once it has agreed and installed it, or more.
+const INSTALLED: [&str; 3] = ["installed", "keyed", "done"];
 /// How long the other node may take to begin.
 const PEER_LIMIT: Duration = Duration::from_mins(10);
 /// How long each of the other steps may take.
 const STEP_LIMIT: Duration = Duration::from_mins(1);
-/// One call of a tool.
-const TOOL_LIMIT: Duration = Duration::from_secs(20);
 
 /// What is asked for.
 #[derive(Debug, Clone)]
@@ -68,6 +72,12 @@ pub fn is_waiting(place: &Place) -> bool {
     place.state.join(NEXT).is_dir()
 }
 
+/// Drops what waits: the node that it would have to be agreed on with is gone for good.
+pub(super) fn abandon(place: &Place) -> Result<(), Trouble> {
+    bundle::remove(&place.state.join(NEXT))?;
+    key::forget(place)
+}
+
 /// Shows what differs, and applies it.
 pub fn run(
     options: &ApplyOptions,
@@ -76,6 +86,27 @@ pub fn run(
     say: &dyn Fn(&str),
 ) -> Result<Applied, SetupFailure> {
     let _lock = lock(place).map_err(|trouble| failure("start", trouble))?;
+    let given = options.bundle.is_some();
+    if given && !options.dry_run && is_agreed_on(here, place) {
+        say("a change that both nodes have agreed on was cut off: it is brought to its end first");
+        one(&ApplyOptions { bundle: None, ..options.clone() }, here, place, say)?;
+    }
+    one(options, here, place, say)
+}
+
+/// Whether what waits is agreed on: the other node may have it in use already, so that it cannot be dropped for another.
+fn is_agreed_on(here: &Here, place: &Place) -> bool {
+    let mut work = Work::new(here, place, Some(place.state.join(NEXT)), None);
+    let read = bundle::read(&mut work, &mut Clock::new(STEP_LIMIT, &|_| ()));
+    read.and_then(|_| description(&work)).is_ok_and(|waits| key::is_agreed(place, &waits))
+}
+
+fn one(
+    options: &ApplyOptions,
+    here: &Here,
+    place: &Place,
+    say: &dyn Fn(&str),
+) -> Result<Applied, SetupFailure> {
     let next = place.state.join(NEXT);
     let resumed = is_waiting(place);
     let given = options.bundle.clone().or_else(|| resumed.then(|| next.clone()));
@@ -92,12 +123,30 @@ pub fn run(
     }
     if applied.changes.is_empty() && !resumed {
         say("nothing differs");
+        answer(here, place, Duration::ZERO, say);
         return Ok(applied);
     }
     let mut apply = Apply { work, say, next, peer_limit: options.peer_limit, resumed };
     apply.all(&applied.changes)?;
     applied.applied = true;
     Ok(applied)
+}
+
+/// Says which description this node has in use, so that the other one, if it was cut off on the way there, can end.
+/// A courtesy: whoever waits for it says what to do.
+pub fn answer(here: &Here, place: &Place, limit: Duration, say: &dyn Fn(&str)) {
+    if is_waiting(place) {
+        return;
+    }
+    let mut work = Work::new(here, place, None, None);
+    let description = in_use(&mut work);
+    let told = description.and_then(|text| say_so("done", &text, &mut Clock::new(limit, say)));
+    if let Err(trouble) = told {
+        say(&format!(
+            "the other node was not told which description this one has: {}",
+            trouble.why
+        ));
+    }
 }
 
 /// One difference, in a line.
@@ -151,24 +200,27 @@ impl Apply<'_> {
         }
         let description = description(&self.work).map_err(|trouble| failure("stage", trouble))?;
         if self.resumed && key::is_agreed(self.work.place, &description) {
-            self.step("key", STEP_LIMIT, |this, _| this.go_forward())?;
+            // There is only forward: a BMC that does not answer today must not part the two.
+            self.step("meet", self.peer_limit, Self::meet)?;
+        } else {
+            self.step("bmc", STEP_LIMIT, |this, _| this.ask_bmcs())?;
         }
-        self.step("bmc", STEP_LIMIT, |this, _| this.ask_bmcs())?;
         self.step("stage", STEP_LIMIT, |this, clock| this.stage(clock, &description))?;
         let agreed = self.step("agree", self.peer_limit, |this, clock| {
-            this.await_peer(clock, &["staged", "installed", "keyed"], &description)
+            this.await_peer(clock, &STAGED, &description)
         });
         if let Err(failure) = agreed {
             self.withdraw(&description, failure)?;
         }
-        key::agree(self.work.place, &description).map_err(|trouble| failure("agree", trouble))?;
+        key::agree(&self.work, &description).map_err(|trouble| failure("agree", trouble))?;
         self.step("install", STEP_LIMIT, |this, clock| this.install(clock, &description))?;
         self.step("installed", self.peer_limit, |this, clock| {
-            this.await_peer(clock, &["installed", "keyed"], &description)
+            let search = this.search()?;
+            this.await_or_seek(clock, &INSTALLED, &description, Some(search))
         })?;
         self.step("key", self.peer_limit, |this, clock| this.key(clock, &description))?;
-        self.step("load", STEP_LIMIT, Self::load)?;
-        self.step("done", STEP_LIMIT, |this, _| this.done())
+        self.step("load", STEP_LIMIT, |this, clock| this.load(clock, &description))?;
+        self.step("done", STEP_LIMIT, |this, clock| this.done(clock, &description))
     }
 
     fn step(
@@ -195,11 +247,10 @@ impl Apply<'_> {
         let failed = |trouble| super::failure("agree", trouble);
         say_so("withdrawn", description, &mut clock).map_err(failed)?;
         let mut last_look = Clock::new(Duration::ZERO, self.say);
-        let stages = ["staged", "installed", "keyed"];
-        if self.await_peer(&mut last_look, &stages, description).is_ok() {
+        if self.await_peer(&mut last_look, &STAGED, description).is_ok() {
             return say_so("staged", description, &mut clock).map_err(failed);
         }
-        let _ = fs::remove_dir_all(&self.next);
+        let _ = bundle::remove(&self.next);
         Err(failure)
     }
 
@@ -223,6 +274,8 @@ impl Apply<'_> {
 
     fn stage(&mut self, clock: &mut Clock<'_>, description: &str) -> Result<String, Trouble> {
         if self.work.source()?.root() != Some(self.next.as_path()) {
+            // Whatever was agreed on before has ended.
+            key::forget(self.work.place)?;
             self.work.source()?.copy_to(&self.next)?;
         }
         say_so("staged", description, clock)?;
@@ -235,8 +288,25 @@ impl Apply<'_> {
         stages: &[&str],
         description: &str,
     ) -> Result<String, Trouble> {
+        self.await_or_seek(clock, stages, description, None)
+    }
+
+    /// Waits for the other node's word; behind the agreement it is also looked for under the other key.
+    fn await_or_seek(
+        &mut self,
+        clock: &mut Clock<'_>,
+        stages: &[&str],
+        description: &str,
+        mut search: Option<Search>,
+    ) -> Result<String, Trouble> {
         let peer = self.work.node()?.peer().name.clone();
+        let work = &self.work;
         let waited = clock.wait(|| {
+            if let Some(search) = &mut search
+                && let Some(missing) = search.look(work)?
+            {
+                return Ok(Look::NotYet(missing));
+            }
             let said = match pacemaker::published(ATTRIBUTE) {
                 Ok(said) => said,
                 Err(error) => return Ok(Look::NotYet(words(&error))),
@@ -286,9 +356,8 @@ impl Apply<'_> {
                 return Ok(Look::Done(format!("{peer} is gone: it takes the key when it is back")));
             }
             let said = pacemaker::published(ATTRIBUTE).unwrap_or_default();
-            let ready = said
-                .iter()
-                .any(|(name, text)| *name == peer && *text == format!("keyed {description}"));
+            let words = ["keyed", "done"].map(|stage| format!("{stage} {description}"));
+            let ready = said.iter().any(|(name, text)| *name == peer && words.contains(text));
             Ok(if ready {
                 Look::Done(format!("{peer} has it in place too"))
             } else {
@@ -297,49 +366,70 @@ impl Apply<'_> {
         })
     }
 
-    /// This node was cut off behind the agreement: it goes on with the new key, alone if it has to.
-    fn go_forward(&mut self) -> Result<String, Trouble> {
-        if key::differs(&self.work)? {
-            key::put(&self.work)?;
-        }
-        if key::sees_peer()? {
-            return Ok("the other node is seen".to_owned());
-        }
-        tool("corosync-cfgtool", &["-R"], "")?;
-        Ok("Corosync has the key that both agreed on".to_owned())
+    fn search(&mut self) -> Result<Search, Trouble> {
+        let first = is_first(self.work.node()?);
+        Search::new(&self.work, first)
+    }
+
+    /// This node was cut off behind the agreement, and the other one may have either key by now.
+    fn meet(&mut self, clock: &mut Clock<'_>) -> Result<String, Trouble> {
+        let mut search = self.search()?;
+        let work = &self.work;
+        let met = clock.wait(|| Ok(search.look(work)?.map_or(Look::Done(()), Look::NotYet)));
+        met.map_err(|trouble| {
+            trouble.hint("it goes on at the next boot, or when this is run again; dyad status tells where the pair stands")
+        })?;
+        Ok("the other node is seen".to_owned())
     }
 
     /// At one moment on both nodes; asked for by one of them, which is the same for both.
-    fn load(&mut self, clock: &mut Clock<'_>) -> Result<String, Trouble> {
+    fn load(&mut self, clock: &mut Clock<'_>, description: &str) -> Result<String, Trouble> {
         let before = self.work.place.state.join("cib-applied.xml");
         let new = self.work.here.path(Path::new(bundle::CIB));
         let token_ms = self.work.pair()?.detection.token_ms();
         let node = self.work.node()?;
         // Behind the agreement there is only forward, also for a node whose peer was lost.
-        if is_first(node) || !key::sees_peer()? {
+        let alone = !key::sees_peer()?;
+        let first = is_first(node);
+        // A peer that has ended it does not ask again for one that was cut off.
+        if first || alone || self.resumed {
             tool("corosync-cfgtool", &["-R"], "")?;
-            let patched = patch_cib(&before, &new);
+        }
+        let wanted = fs::read_to_string(&new).map_err(bundle::io("read", &new))?;
+        if first || alone {
             // A job that was cut off behind this point has done it already.
+            let is_there = self.resumed && missing_value(&wanted, &live_resources()?).is_none();
+            let patched = if is_there { Ok(()) } else { patch_cib(&before, &new) };
             if !self.resumed {
                 patched?;
             }
         }
-        let wanted = fs::read_to_string(&new).map_err(bundle::io("read", &new))?;
-        clock.wait(|| {
-            let running = tool("corosync-cmapctl", &["-g", "runtime.config.totem.token"], "")?;
-            if !running.trim_end().ends_with(&format!("= {token_ms}")) {
-                return Ok(Look::NotYet(format!("Corosync still runs with {}", running.trim())));
-            }
-            let live = tool("cibadmin", &["--query", "--scope", "resources"], "")?;
-            Ok(match missing_value(&wanted, &live) {
-                Some(id) => Look::NotYet(format!("Pacemaker does not have the new {id} yet")),
-                None => Look::Done(()),
-            })
-        })?;
+        await_loaded(clock, &wanted, token_ms)?;
+        if !first && !self.resumed {
+            self.changed_over(clock, description)?;
+        }
         Ok(format!("Corosync and Pacemaker have it, token {token_ms} ms"))
     }
 
-    fn done(&mut self) -> Result<String, Trouble> {
+    /// Corosync does not tell which key it uses. That it has changed over is known from the node that asked for it; if
+    /// that one is lost before it could, this one asks.
+    fn changed_over(&mut self, clock: &mut Clock<'_>, description: &str) -> Result<(), Trouble> {
+        let peer = self.work.node()?.peer().name.clone();
+        let word = format!("done {description}");
+        clock.wait(|| {
+            if !key::sees_peer()? {
+                return tool("corosync-cfgtool", &["-R"], "").map(|_| Look::Done(()));
+            }
+            let said = pacemaker::published(ATTRIBUTE).unwrap_or_default();
+            Ok(if said.iter().any(|(name, text)| *name == peer && *text == word) {
+                Look::Done(())
+            } else {
+                Look::NotYet(format!("{peer} has not had Corosync change over yet"))
+            })
+        })
+    }
+
+    fn done(&mut self, clock: &mut Clock<'_>, description: &str) -> Result<String, Trouble> {
         let path = SetupState::path(&self.work.place.state);
         let state: Option<SetupState> = dyad_node::record::read(&path).ok().flatten();
         if let Some(mut state) = state {
@@ -348,10 +438,26 @@ impl Apply<'_> {
                 .map_err(|error| Trouble::failed(&error))?;
         }
         let _ = fs::remove_file(self.work.place.state.join("cib-applied.xml"));
-        key::forget(self.work.place);
-        fs::remove_dir_all(&self.next).map_err(bundle::io("remove", &self.next))?;
+        // In this order: what is agreed on must not look as if it only waited.
+        bundle::remove(&self.next)?;
+        key::forget(self.work.place)?;
+        say_so("done", description, clock)?;
         Ok("applied on this node".to_owned())
     }
+}
+
+/// Waits until Corosync and Pacemaker on this node have the new values.
+fn await_loaded(clock: &mut Clock<'_>, wanted: &str, token_ms: u64) -> Result<(), Trouble> {
+    clock.wait(|| {
+        let running = tool("corosync-cmapctl", &["-g", "runtime.config.totem.token"], "")?;
+        if !running.trim_end().ends_with(&format!("= {token_ms}")) {
+            return Ok(Look::NotYet(format!("Corosync still runs with {}", running.trim())));
+        }
+        Ok(match missing_value(wanted, &live_resources()?) {
+            Some(id) => Look::NotYet(format!("Pacemaker does not have the new {id} yet")),
+            None => Look::Done(()),
+        })
+    })
 }
 
 /// One of the two, the same for both: the order of the nodes never changes.
@@ -370,47 +476,25 @@ fn say_so(stage: &str, description: &str, clock: &mut Clock<'_>) -> Result<(), T
     })
 }
 
-pub(super) fn tool(program: &str, arguments: &[&str], input: &str) -> Result<String, Trouble> {
-    let mut command = dyad_program::command(program, arguments);
-    dyad_program::output(&mut command, input, TOOL_LIMIT).map_err(|error| Trouble::failed(&error))
-}
-
-/// Changes in the live CIB exactly what differs between the two renderings: what people and Pacemaker have added
-/// stays.
-pub(super) fn patch_cib(old: &Path, new: &Path) -> Result<(), Trouble> {
-    let (old, new) = (old.display().to_string(), new.display().to_string());
-    let arguments = ["--no-version", "--original", old.as_str(), "--new", new.as_str()];
-    let mut diff = dyad_program::command("crm_diff", arguments);
-    let found =
-        dyad_program::run(&mut diff, "", TOOL_LIMIT).map_err(|error| Trouble::failed(&error))?;
-    if found.stdout.trim().is_empty() {
-        return Ok(());
-    }
-    tool("cibadmin", &["--patch", "--xml-pipe"], &found.stdout).map(drop)
-}
-
-/// The first resource parameter of the rendered CIB that the live one does not have with the same value.
-fn missing_value(wanted: &str, live: &str) -> Option<String> {
-    let parse = |text| roxmltree::Document::parse(text).ok();
-    let (Some(wanted), Some(live)) = (parse(wanted), parse(live)) else {
-        return Some("CIB".to_owned());
-    };
-    let resources = wanted.descendants().find(|element| element.has_tag_name("resources"))?;
-    let values = resources.descendants().filter(|element| element.has_tag_name("nvpair"));
-    values
-        .filter_map(|value| Some((value.attribute("id")?, value.attribute("value")?)))
-        .find(|(id, value)| {
-            let mut found =
-                live.descendants().filter(|element| element.attribute("id") == Some(id));
-            !found.any(|element| element.attribute("value") == Some(value))
-        })
-        .map(|(id, _)| id.to_owned())
-}
-
-/// What both nodes must have alike. Where certificates lie may differ from node to node, and cannot change anyway.
+/// What both nodes must have alike, of the bundle that was read.
 fn description(work: &Work<'_>) -> Result<String, Trouble> {
-    let mut pair: Pair = work.pair()?.clone();
+    let source = work.source()?;
+    let key = source.file(AUTHKEY).map(<[u8]>::to_owned).or_else(|| key::in_place(work.here));
+    described(work.pair()?, source.cib(), &key.unwrap_or_default())
+}
+
+/// The same, of what is in use on this node.
+fn in_use(work: &mut Work<'_>) -> Result<String, Trouble> {
+    let pair = work.node()?.pair.clone();
+    let cib = work.here.path(Path::new(bundle::CIB));
+    let cib = fs::read(&cib).map_err(bundle::io("read", &cib))?;
+    described(&pair, &cib, &key::in_place(work.here).unwrap_or_default())
+}
+
+/// Where certificates lie may differ from node to node, and cannot change anyway.
+fn described(pair: &Pair, cib: &[u8], key: &[u8]) -> Result<String, Trouble> {
+    let mut pair = pair.clone();
     pair.etcd.tls = None;
     let text = serde_json::to_vec(&pair).map_err(|error| Trouble::failed(&error))?;
-    Ok(Source::hash_of(&[&text, work.source()?.cib(), key::fingerprint(work)?.as_bytes()]))
+    Ok(Source::hash_of(&[&text, cib, key::fingerprint(key).as_bytes()]))
 }

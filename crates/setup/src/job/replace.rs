@@ -11,10 +11,10 @@ use dyad_core::ids::NodeName;
 use dyad_node::Place;
 use serde::Serialize;
 
-use super::apply::{patch_cib, tool};
 use super::difference::{Change, differences};
+use super::live_cib::patch_cib;
 use super::steps::{Clock, Work};
-use super::{Trouble, bundle, cluster, failure, lock, machine};
+use super::{Trouble, apply, bundle, cluster, failure, key, lock, machine, tool};
 use crate::check::{Here, bmc};
 use crate::state::{FailureKind, SetupFailure, SetupState};
 
@@ -80,6 +80,9 @@ fn replace(work: &mut Work<'_>, clock: &mut Clock<'_>) -> Result<Replaced, Troub
     bundle::install_all(work, clock)?;
     cluster::events(work, clock)?;
     update_kept(work)?;
+    // There is nobody to agree with any more; the new machine comes with the key of this rendering.
+    key::put(work)?;
+    apply::abandon(work.place)?;
     tool("corosync-cfgtool", &["-R"], "")?;
     patch_cib(&kept, &work.here.path(Path::new(bundle::CIB)))?;
     let _ = fs::remove_file(&kept);

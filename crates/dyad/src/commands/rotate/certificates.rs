@@ -10,8 +10,9 @@ use anyhow::Context as _;
 use dyad_cluster::pair::{CertificateFiles, EtcdTls};
 use dyad_core::state::State;
 use dyad_http::{Client, Deadline, Endpoint, Fingerprint, Identity, Request, Trust};
+use dyad_node::certificates::{self, NewFile};
 use dyad_node::gather::words;
-use dyad_node::{Node, pacemaker, record};
+use dyad_node::{Node, pacemaker};
 use dyad_pair_file::pki;
 use dyad_status::look::{PATIENT, look};
 use serde::Serialize;
@@ -76,15 +77,14 @@ pub(super) fn run(
     let act = format!("puts new certificates of {own}'s etcd into use");
     person::write_down(node, &act, arguments.reason.as_deref())?;
     let installed = if trust_changes {
-        out_of_service(node, arguments, || install(&changes))
+        out_of_service(node, arguments, || install(node, &changes))
     } else {
-        install(&changes)
+        install(node, &changes)
     };
     if let Err(error) = installed.and_then(|()| shown(node, &tls)) {
-        put_back(&changes).context("putting the old certificates back")?;
+        put_back(node, &changes).context("putting the old certificates back")?;
         return Err(error.context("the old certificates are in place again"));
     }
-    keep(&own, &changes)?;
     drop(turn);
     let body = Body { node: &own, replaced, restarted: trust_changes };
     let how = if trust_changes { "was restarted and shows" } else { "shows" };
@@ -291,48 +291,31 @@ fn out_of_service(
     back.map(drop)
 }
 
-/// Puts the files in place, each whole. A certificate and its key follow each other at once: a handshake in between
-/// fails, and is made again by whoever needs it.
-fn install(changes: &[Change]) -> anyhow::Result<()> {
-    let mut ready = Vec::new();
-    for change in changes {
-        // Beside the file, and under its whole name: a certificate and its key differ in their ends only.
-        let mut next = change.path.clone().into_os_string();
-        next.push(".next");
-        let next = PathBuf::from(next);
-        write(&next, if change.secret { 0o600 } else { 0o644 }, &change.new)?;
-        ready.push((next, &change.path));
-    }
-    for (next, path) in &ready {
-        fs::rename(next, path).with_context(|| format!("replacing {}", path.display()))?;
-    }
-    for (_, path) in ready {
-        record::sync_directory(path.parent().unwrap_or(Path::new("/")))?;
-    }
-    Ok(())
+/// Puts the files in place: all of them or none, whenever the power goes.
+fn install(node: &Node, changes: &[Change]) -> anyhow::Result<()> {
+    let own = &node.own().name.0;
+    let files: Vec<_> = changes.iter().flat_map(|change| change.files(own, &change.new)).collect();
+    Ok(certificates::install(&node.place, &files)?)
 }
 
-fn put_back(changes: &[Change]) -> anyhow::Result<()> {
-    let before: Vec<Change> = changes
-        .iter()
-        .filter_map(|change| {
-            let (path, secret) = (change.path.clone(), change.secret);
-            change.old.clone().map(|old| Change { path, new: old, old: None, secret })
-        })
-        .collect();
-    install(&before)
+fn put_back(node: &Node, changes: &[Change]) -> anyhow::Result<()> {
+    let own = &node.own().name.0;
+    let before = changes.iter().filter_map(|change| Some(change.files(own, change.old.as_ref()?)));
+    let files: Vec<_> = before.flatten().collect();
+    Ok(certificates::install(&node.place, &files)?)
 }
 
-/// What the next boot compares with is what is installed.
-fn keep(own: &str, changes: &[Change]) -> anyhow::Result<()> {
-    for change in changes {
-        let kept =
-            Path::new(KEPT).join(own).join(change.path.strip_prefix("/").unwrap_or(&change.path));
-        if kept.is_file() {
-            write(&kept, if change.secret { 0o600 } else { 0o644 }, &change.new)?;
-        }
+impl Change {
+    /// The file itself, and what the next boot compares with, if that is kept.
+    fn files(&self, own: &str, content: &[u8]) -> Vec<NewFile> {
+        let mode = if self.secret { 0o600 } else { 0o644 };
+        let file = |path: PathBuf| NewFile { path, mode, content: content.to_owned() };
+        let below = self.path.strip_prefix("/").unwrap_or(&self.path);
+        let kept = Path::new(KEPT).join(own).join(below);
+        let mut files = vec![file(self.path.clone())];
+        files.extend(kept.is_file().then(|| file(kept)));
+        files
     }
-    Ok(())
 }
 
 fn write(path: &Path, mode: u32, content: &[u8]) -> anyhow::Result<()> {
