@@ -48,6 +48,8 @@ impl Past {
             if end_ms > self.take_over_ms {
                 self.take_over_ms = end_ms;
                 if !first {
+                    // Counted here, not from what was seen: a node may be back between two looks.
+                    counts.failovers += 1;
                     counts.take_over.add(&TAKE_OVER_SECONDS, took_ms);
                 }
             }
@@ -129,6 +131,7 @@ mod tests {
         for _ in 0..2 {
             past.count(&mut counts, &moments, false);
             assert_eq!((counts.take_over.count, counts.take_over.sum), (1, 0.06));
+            assert_eq!(counts.failovers, 1);
         }
     }
 }

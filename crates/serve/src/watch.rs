@@ -102,7 +102,7 @@ impl Watch {
     fn look(&self, watcher: &mut Watcher, last: Option<State>, since: Duration) -> State {
         let Watcher { node, counts, past, .. } = watcher;
         let status = look(node, PATIENT).status;
-        count(counts, last, status.state, since);
+        count(counts, last, since);
         let moments = history::moments(&node.place.log);
         past.count(counts, &moments, last.is_none());
         let incidents = history::incidents(&moments, status.state, status.time_ms, INCIDENTS);
@@ -141,15 +141,10 @@ impl Watch {
     }
 }
 
-fn count(counts: &mut Counts, last: Option<State>, now: State, since: Duration) {
+fn count(counts: &mut Counts, last: Option<State>, since: Duration) {
     let alone = |state: State| matches!(state, State::Alone | State::CatchingUp);
     if last.is_some_and(alone) {
         counts.alone += since;
-    }
-    let was_whole =
-        matches!(last, Some(State::Protected | State::AtRisk | State::FailingOver | State::Split));
-    if was_whole && now == State::Alone {
-        counts.failovers += 1;
     }
 }
 
@@ -167,7 +162,7 @@ fn document(status: &Status) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    /// A fail-over is counted once, maintenance is none, and only time alone counts as such.
+    /// Only time alone counts as such; maintenance does not.
     #[test]
     fn counting() {
         let mut counts = Counts::default();
@@ -184,9 +179,9 @@ mod tests {
         ];
         let mut last = None;
         for state in story {
-            count(&mut counts, last, state, second);
+            count(&mut counts, last, second);
             last = Some(state);
         }
-        assert_eq!((counts.failovers, counts.alone), (1, second * 3));
+        assert_eq!(counts.alone, second * 3);
     }
 }
