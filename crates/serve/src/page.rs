@@ -159,7 +159,7 @@ fn add_power_and_units(status: &Status, html: &mut String) {
     let last = status.fencing.last.as_ref().map_or_else(
         || "never used, as far as is known".to_owned(),
         |last| {
-            let when = last.completed.as_deref().unwrap_or("now");
+            let when = last.when();
             format!("{} of {}: {} ({when})", last.action, last.node, last.outcome)
         },
     );

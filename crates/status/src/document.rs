@@ -206,6 +206,17 @@ pub struct FenceEvent {
     pub completed: Option<String>,
 }
 
+impl FenceEvent {
+    /// When it ended, to the second, for people. How finely Pacemaker writes it depends on its release.
+    pub fn when(&self) -> String {
+        let Some(text) = &self.completed else { return "now".to_owned() };
+        match text.strip_suffix('Z') {
+            Some(utc) => format!("{} UTC", utc.split('.').next().unwrap_or(utc)),
+            None => text.clone(),
+        }
+    }
+}
+
 /// One systemd unit of the pair.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

@@ -177,6 +177,8 @@ mod tests {
         assert_eq!(events.len(), 2);
         assert_eq!((events[0].outcome.as_str(), events[0].completed.as_deref()), ("pending", None));
         assert_eq!((events[1].node.as_str(), events[1].action.as_str()), ("node-a", "off"));
+        let times: Vec<_> = events.iter().map(FenceEvent::when).collect();
+        assert_eq!(times, ["now", "2026-11-16 05:06:37 UTC"]);
         assert!(parse_history("no").is_err());
     }
 }

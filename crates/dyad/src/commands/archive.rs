@@ -214,7 +214,8 @@ fn prune(
         numbers.iter().map(|number| numbered(&copies, *number)).collect::<Result<_, _>>()?;
     if let Some(copy) = chosen.iter().find(|copy| copy.worth == Worth::Diverged && !diverged_too) {
         let message = format!("copy {} holds writes that exist nowhere else", copy.number);
-        return Err(Failure::new(Exit::Refused, message).hint("--diverged-too").into());
+        let hint = format!("dyad archive prune {} --diverged-too", copy.number);
+        return Err(Failure::new(Exit::Refused, message).hint(hint).into());
     }
     let seen = look(node, PATIENT);
     if seen.judgement.state != State::Protected {

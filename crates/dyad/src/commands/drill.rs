@@ -101,7 +101,7 @@ fn report(node: &Arc<Node>, format: Format) -> anyhow::Result<Exit> {
                 let _ = writeln!(text, "{}", wrap(&line, 80, 2));
             }
             let used = last.map_or("never, as far as Pacemaker remembers".to_owned(), |last| {
-                let when = last.completed.unwrap_or_else(|| "now".to_owned());
+                let when = last.when();
                 format!("{} of {}: {} ({when})", last.action, last.node, last.outcome)
             });
             let _ = writeln!(text, "last used: {used}");

@@ -285,11 +285,14 @@ fn told(node: &Node, body: &Body) -> String {
             None => format!("; dyad resolve on {peer} tells more of {peer}'s, there and then here"),
             Some(_) => String::new(),
         };
+        let (here, there) =
+            (format!("to keep {peer}'s, here:"), format!("to keep {own}'s, on {peer}:"));
+        let width = here.len().max(there.len());
         let _ = writeln!(
             text,
             "the two have diverged{more}\n\
-             to keep {peer}'s, here:     dyad resolve --keep {peer}\n\
-             to keep {own}'s, on {peer}: dyad resolve --keep {own}"
+             {here:width$} dyad resolve --keep {peer}\n\
+             {there:width$} dyad resolve --keep {own}"
         );
     } else {
         text.push_str("the two have not diverged, as far as both say now\n");

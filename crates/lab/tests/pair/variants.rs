@@ -22,7 +22,7 @@ fn leader_dies_and_returns(config: &LabConfig) {
     assert_eq!(judged.read.len(), 2);
 }
 
-/// Debian 12: Pacemaker 2.1 and etcd 3.4, with everything that people do on a pair; the leader dies in a drill.
+/// Debian 12: Pacemaker 2.1 and etcd 3.4, with everything that people do on a pair; then the leader dies.
 #[test]
 #[ignore = "needs root: make lab-test"]
 fn bookworm() {

@@ -150,8 +150,7 @@ fn fencing(status: &Status) -> String {
         None => return "not known".to_owned(),
     };
     let last = fencing.last.as_ref().map_or("; never used as far as is known".to_owned(), |last| {
-        let when = last.completed.as_deref().unwrap_or("now");
-        let when = when.split('.').next().unwrap_or(when);
+        let when = last.when();
         format!("; last used {when}: {} of {}: {}", last.action, last.node, last.outcome)
     });
     format!("{on}{last}")
