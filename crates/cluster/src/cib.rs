@@ -25,6 +25,11 @@ const AGENT_HEADROOM_S: u64 = 5;
 const RETRIES: u32 = 5;
 /// ... within this time; then the resource stays off and says so.
 const RETRY_WINDOW_S: u64 = 300;
+/// The same for etcd, whose peer can do nothing meanwhile: then it yields and the other goes on (R8), and from there on
+/// a try holds nobody up.
+const ETCD_RETRIES: u32 = 3;
+/// See above.
+const ETCD_RETRY_WINDOW_S: u64 = 120;
 
 /// What Pacemaker runs when a node comes, goes or is fenced.
 const ALERT_AGENT: &str = "/usr/libexec/dyad/dyad-alert";
@@ -229,6 +234,8 @@ fn etcd_clone() -> Element {
         ("promoted-node-max", "1".to_owned()),
         ("notify", "true".to_owned()),
         ("interleave", "true".to_owned()),
+        ("migration-threshold", ETCD_RETRIES.to_string()),
+        ("failure-timeout", format!("{ETCD_RETRY_WINDOW_S}s")),
     ];
     Element::new("clone")
         .with("id", ETCD_CLONE)

@@ -232,6 +232,50 @@ fn a_full_disk_yields_to_a_fit_peer_that_runs() {
     assert_ne!(action(&facts), "yield");
 }
 
+/// R8: a voter at rest that Pacemaker stops for good yields to a peer that runs and is fit: the other one waits for its
+/// vote. Not in a recovery, not when both stop, and not to one that could not go on.
+#[test]
+fn a_voter_that_stays_off_yields_to_a_fit_peer() {
+    use dyad_core::facts::{Operation, Request};
+    let mut facts = fixture::pair_at_rest();
+    let (own, other) = (vec![facts.node.clone()], vec![facts.peer.name.clone()]);
+    let mut peer = fixture::statement(Pair);
+    peer.etcd = EtcdWord::Running;
+    peer.eligible = true;
+    peer.disk_writable = true;
+    facts.peer.statement = Some(peer.clone());
+    let stops = |operation, stop: &[_], start: &[_]| Request {
+        operation,
+        stop: stop.to_vec(),
+        start: start.to_vec(),
+        ..Request::default()
+    };
+    facts.request = stops(Operation::Stop, &own, &[]);
+    assert_eq!(action(&facts), "yield", "{:?}", decide(&facts));
+    let both = [own.as_slice(), other.as_slice()].concat();
+    for request in [
+        stops(Operation::Stop, &own, &own),
+        stops(Operation::Stop, &both, &[]),
+        stops(Operation::Stop, &[], &[]),
+        stops(Operation::Demote, &own, &[]),
+    ] {
+        let facts = dyad_core::Facts { request, ..facts.clone() };
+        assert_eq!(action(&facts), "nothing", "{:?}", facts.request);
+    }
+    let unfit: [fn(&mut dyad_core::Statement); 4] = [
+        |peer| peer.eligible = false,
+        |peer| peer.disk_writable = false,
+        |peer| peer.leaving = true,
+        |peer| peer.etcd = EtcdWord::Stopped,
+    ];
+    for change in unfit {
+        let mut peer = peer.clone();
+        change(&mut peer);
+        facts.peer.statement = Some(peer);
+        assert_eq!(action(&facts), "nothing", "{:?}", facts.peer.statement);
+    }
+}
+
 /// R7: a node that was demoted on its way to a stop says that it leaves, until it is started again or, if the stop was
 /// called off in between, until Pacemaker goes on monitoring it. Anybody else's look changes nothing.
 #[test]

@@ -284,6 +284,12 @@ impl Model {
             self.publish(world, node);
             return;
         }
+        let judged = self.judge(View::of(world, node, Ask::Plan(both)));
+        if judged.action == Action::Yield {
+            self.perform(world, node, &judged.action);
+            self.publish(world, node);
+            return;
+        }
         // All is stopped: the node goes down in order, and the peer's Pacemaker knows.
         self.publish(world, node);
         world.nodes[node].durable = world.nodes[node].commit;

@@ -246,17 +246,28 @@ fn deaf(facts: &Facts, standing: &Standing, heard: &Statement) -> Verdict {
 }
 
 /// Which of two deaf nodes yields: never to one that could not go on.
-pub(crate) fn yields(facts: &Facts, standing: &Standing, heard: &Statement) -> bool {
+fn yields(facts: &Facts, standing: &Standing, heard: &Statement) -> bool {
     if heard.class == Class::Alone {
         return true;
     }
-    let peer_fit =
-        heard.class == Class::Pair && heard.eligible && heard.disk_writable && !heard.leaving;
     let own_fit = standing.eligible && facts.disk_writable;
     let own_first = facts.comes_first();
+    is_fit_without(facts, heard) && !(own_fit && own_first) || broken!(facts, BothYield)
+}
+
+/// Whether a voter at rest that cannot or will not vote lets the other one go on, which runs and waits for it.
+pub(super) fn lets_go_on(facts: &Facts, standing: &Standing, heard: &Statement) -> bool {
+    standing.class == Class::Pair
+        && heard.etcd != EtcdWord::Stopped
+        && (heard.class == Class::Alone || is_fit_without(facts, heard))
+}
+
+/// Whether the other one could go on without this node.
+fn is_fit_without(facts: &Facts, heard: &Statement) -> bool {
+    let fit = heard.class == Class::Pair && heard.eligible && heard.disk_writable && !heard.leaving;
     // A change of the membership in the own tail: this log may be needed to tell what became of it.
     let sure = facts.dataset.solid_pair() || broken!(facts, YieldsInMidChange);
-    peer_fit && sure && !(own_fit && own_first) || broken!(facts, BothYield)
+    fit && sure
 }
 
 /// Whether the peer counts this node's present member as a voter that it waits for.

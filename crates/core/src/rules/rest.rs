@@ -7,7 +7,7 @@ use crate::decision::{Action, Awaited, Refusal, Rule};
 use crate::facts::Facts;
 use crate::proof;
 use crate::standing::Standing;
-use crate::statement::{EtcdWord, Statement};
+use crate::statement::Statement;
 
 /// What to do while the own etcd is at rest.
 pub(crate) fn rest(facts: &Facts, standing: &Standing) -> Verdict {
@@ -72,10 +72,7 @@ fn doubtful(facts: &Facts, standing: &Standing, heard: &Statement) -> Option<Ver
 /// without a leader and could go on, this node yields at once; started again and again it would only hold the
 /// other up.
 fn cannot_vote(facts: &Facts, standing: &Standing, heard: &Statement) -> Option<Verdict> {
-    let due = !facts.disk_writable
-        && standing.class == Class::Pair
-        && heard.etcd != EtcdWord::Stopped
-        && live::yields(facts, standing, heard);
+    let due = !facts.disk_writable && live::lets_go_on(facts, standing, heard);
     let because = || {
         let name = &facts.peer.name;
         format!("the own disk is full or read-only, and {name} is fit to go on")

@@ -1,6 +1,6 @@
 //! R7: leave cleanly.
 
-use super::Verdict;
+use super::{Verdict, live};
 use crate::dataset::Class;
 use crate::decision::{Action, Rule};
 use crate::facts::{EtcdState, Facts, Operation, Request};
@@ -11,7 +11,8 @@ use crate::statement::EtcdWord;
 /// A stop or a demotion.
 pub(crate) fn stop(facts: &Facts, standing: &Standing) -> Verdict {
     if !facts.etcd_runs() {
-        return Verdict::nothing(Rule::R7, "etcd is at rest");
+        return yields_at_rest(facts, standing)
+            .unwrap_or_else(|| Verdict::nothing(Rule::R7, "etcd is at rest"));
     }
     let led = matches!(facts.etcd.state, EtcdState::Leader | EtcdState::Follower);
     if !led {
@@ -47,6 +48,18 @@ pub(crate) fn stop(facts: &Facts, standing: &Standing) -> Verdict {
     }
     let because = format!("{} is eligible and leads: it goes on without a gap", facts.peer.name);
     Verdict::new(Action::Leave, Rule::R7, because)
+}
+
+/// R8, at rest and for good: Pacemaker has tried often enough to start this etcd, or it was stopped for good while there
+/// was no leader. It will not vote again soon, and the other one waits for its vote.
+fn yields_at_rest(facts: &Facts, standing: &Standing) -> Option<Verdict> {
+    let name = &facts.peer.name;
+    let due = facts.request.operation == Operation::Stop
+        && is_planned(facts)
+        && !ends(&facts.request, name)
+        && facts.heard().is_some_and(|heard| live::lets_go_on(facts, standing, heard));
+    let because = || format!("this etcd stays off, and {name} is fit to go on");
+    due.then(|| Verdict::new(Action::Yield, Rule::R8, because()))
 }
 
 fn plain(because: &str) -> Verdict {
