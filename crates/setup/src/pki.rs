@@ -103,7 +103,9 @@ pub(crate) fn step(secrets: &SecretsDir, step: AuthorityStep) -> Result<(), Erro
     match step {
         AuthorityStep::TrustNew if now.next().is_some() => return Ok(()),
         AuthorityStep::TrustNew if uses_new => {
-            return Err(bad_step("the one before is still trusted; drop it first".to_owned()));
+            return Err(bad_step(
+                "the one before is still trusted; first: --renew drop-old-authority".to_owned(),
+            ));
         }
         AuthorityStep::TrustNew => {
             let number = now.signer.rsplit_once('-').and_then(|(_, number)| number.parse().ok());
@@ -112,11 +114,14 @@ pub(crate) fn step(secrets: &SecretsDir, step: AuthorityStep) -> Result<(), Erro
         AuthorityStep::UseNew if uses_new => return Ok(()),
         AuthorityStep::UseNew => {
             let next = now.next().cloned();
-            now.signer = next
-                .ok_or_else(|| bad_step("there is no new one; trust a new one first".to_owned()))?;
+            now.signer = next.ok_or_else(|| {
+                bad_step("there is no new one; first: --renew trust-new-authority".to_owned())
+            })?;
         }
         AuthorityStep::DropOld if now.next().is_some() => {
-            return Err(bad_step("the new one is not in use yet; use it first".to_owned()));
+            return Err(bad_step(
+                "the new one is not in use yet; first: --renew use-new-authority".to_owned(),
+            ));
         }
         AuthorityStep::DropOld => now.trusted = vec![now.signer.clone()],
     }

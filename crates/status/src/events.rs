@@ -4,8 +4,13 @@ use std::path::Path;
 
 use serde::Deserialize;
 
+use crate::document::FenceEvent;
+use crate::words::moment;
+
 /// Where it records them; see the agent.
 const RECORD: &str = "/var/spool/dyad/events.jsonl";
+/// The part of a time that tells the second: 2026-11-16 05:06:37.
+const SECOND: usize = 19;
 /// The record is kept smaller than this.
 const RECORD_BYTES_MAX: u64 = 1 << 20;
 
@@ -44,6 +49,29 @@ pub fn recorded() -> Vec<Event> {
     read(Path::new(RECORD))
 }
 
+/// The later of what Pacemaker remembers and what is recorded here: Pacemaker forgets at its restart, and sometimes when
+/// the node was back at once.
+pub(crate) fn last_fencing(
+    remembered: Option<FenceEvent>,
+    recorded: &[Event],
+) -> Option<FenceEvent> {
+    let recorded = recorded.iter().rev().find(|event| event.is_fenced()).map(|event| FenceEvent {
+        node: event.node.clone(),
+        action: event.what.clone(),
+        outcome: "success".to_owned(),
+        completed: Some(format!("{}Z", moment(event.time_ms))),
+    });
+    let Some(remembered) = remembered else { return recorded };
+    let is_later = |recorded: &FenceEvent| match (&recorded.completed, &remembered.completed) {
+        // To the second, and only where both are told in UTC.
+        (Some(here), Some(there)) if there.ends_with('Z') => {
+            here.get(..SECOND) > there.get(..SECOND)
+        }
+        _ => false,
+    };
+    Some(recorded.filter(is_later).unwrap_or(remembered))
+}
+
 fn read(path: &Path) -> Vec<Event> {
     let small =
         std::fs::metadata(path).is_ok_and(|file| file.is_file() && file.len() < RECORD_BYTES_MAX);
@@ -69,5 +97,43 @@ mod tests {
         let events = read(&path);
         assert_eq!(events.len(), 1);
         assert!(events[0].is_lost("b") && !events[0].is_lost("a") && !events[0].is_fenced());
+    }
+
+    /// What was recorded counts where Pacemaker has forgotten it, and not where Pacemaker knows of a later one, or of one
+    /// that is not over.
+    #[test]
+    fn the_last_fencing_is_the_later_one() {
+        let event = |time_ms| Event {
+            time_ms,
+            event: "fencing".into(),
+            node: "b".into(),
+            what: "reboot".into(),
+            ok: true,
+            text: String::new(),
+        };
+        let remembered = |completed: Option<&str>| {
+            let completed = completed.map(str::to_owned);
+            Some(FenceEvent {
+                node: "a".into(),
+                action: "off".into(),
+                outcome: "x".into(),
+                completed,
+            })
+        };
+        // 1970-01-01 00:01:40.
+        let recorded = [event(5_000), event(100_000)];
+        let node = |last: Option<FenceEvent>| last.map(|last| last.node);
+        assert_eq!(node(last_fencing(None, &[])), None);
+        let last = last_fencing(None, &recorded).unwrap();
+        assert_eq!((last.node.as_str(), last.when().as_str()), ("b", "1970-01-01 00:01:40 UTC"));
+        for (completed, wins) in [
+            (Some("1970-01-01 00:01:39.999999Z"), "b"),
+            (Some("1970-01-01 00:01:40.000001Z"), "a"),
+            (Some("1970-01-01 01:01:40 +01:00"), "a"),
+            (None, "a"),
+        ] {
+            let last = last_fencing(remembered(completed), &recorded);
+            assert_eq!(node(last).as_deref(), Some(wins), "{completed:?}");
+        }
     }
 }

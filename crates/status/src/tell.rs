@@ -15,7 +15,7 @@ use dyad_node::{Node, agent, journal, runner};
 
 use crate::document::{Etcd, FenceDevice, Fencing, Link, Node as NodeView, Setup, Status, Unit};
 use crate::look::{Answers, PeerWord, Seen, unit_names};
-use crate::{certificates, history, setup};
+use crate::{certificates, events, history, setup};
 
 /// What Pacemaker takes around an attempt to fence.
 const FENCING_HEADROOM_MS: u64 = 5_000;
@@ -344,7 +344,10 @@ fn fencing(node: &Node, answers: &Answers) -> Fencing {
     Fencing {
         enabled: enabled.map(|(cluster, told)| cluster.fencing_enabled && told.startup_fencing),
         devices: devices.collect(),
-        last: answers.fenced.as_ref().ok().and_then(|events| events.first().cloned()),
+        last: {
+            let remembered = answers.fenced.as_ref().ok().and_then(|events| events.first());
+            events::last_fencing(remembered.cloned(), &events::recorded())
+        },
     }
 }
 

@@ -32,10 +32,11 @@ pub(super) fn run(arguments: ApplyArguments, format: Format) -> anyhow::Result<E
 
 fn summary(applied: &Applied) -> String {
     let count = applied.changes.len();
+    let noun = if count == 1 { "difference" } else { "differences" };
     let mut text = match (applied.applied, count) {
         (false, 0) => format!("{}: nothing differs\n", applied.node),
-        (false, _) => format!("{}: {count} differences, nothing was changed\n", applied.node),
-        (true, _) => format!("{}: {count} differences applied\n", applied.node),
+        (false, _) => format!("{}: {count} {noun}, nothing was changed\n", applied.node),
+        (true, _) => format!("{}: {count} {noun} applied\n", applied.node),
     };
     let restarts = applied.changes.iter().filter(|change| change.effect == Effect::EtcdRestart);
     for change in restarts {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use dyad_core::dataset::Class;
 use dyad_core::decision::Action;
 use dyad_core::facts::{EtcdState, Facts, Power};
 use dyad_node::Node;
@@ -12,6 +13,7 @@ use dyad_node::confirm::{self, Known};
 use dyad_status::words::moment;
 use serde::Serialize;
 
+use super::archive::last_written_ms;
 use super::{person, this_node, waiting};
 use crate::cli::ConfirmArguments;
 use crate::exit::{Exit, Failure};
@@ -153,8 +155,12 @@ fn last_seen(node: &Node, facts: &Facts) -> String {
     }
     let entries = node.journal().last(500);
     let sighting = entries.iter().rev().find(|entry| entry.facts["peer"]["present"] == true);
-    match sighting {
-        Some(entry) => format!("not since {} UTC", moment(entry.time_ms)),
+    // A quiet pair decides nothing for days. But what was written to a dataset with two voters needed both.
+    let needed_both = facts.dataset.class == Class::Pair;
+    let written =
+        needed_both.then(|| last_written_ms(&node.pair.etcd.data_dir.join("member"))).flatten();
+    match sighting.map(|entry| entry.time_ms).max(written) {
+        Some(time_ms) => format!("not since {} UTC", moment(time_ms)),
         None => "never, as far as the decision log tells".to_owned(),
     }
 }

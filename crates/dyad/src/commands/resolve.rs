@@ -282,7 +282,7 @@ fn told(node: &Node, body: &Body) -> String {
     let (own, peer) = (&node.own().name, &node.peer().name);
     if body.diverged {
         let more = match body.sides[1].keys_changed {
-            None => format!("; dyad resolve on {peer} tells more of {peer}'s, there and then here"),
+            None => format!("\nto see more of {peer}'s:  dyad resolve on {peer}, then here again"),
             Some(_) => String::new(),
         };
         let (here, there) =

@@ -317,7 +317,8 @@ impl Apply<'_> {
                 Some((stage, theirs)) if theirs == description && stages.contains(&stage) => {
                     Look::Done(())
                 }
-                Some((_, theirs)) if theirs != description => {
+                // What it has ended is no other wish.
+                Some((stage, theirs)) if theirs != description && stage != "done" => {
                     Look::NotYet(format!("{peer} has another description"))
                 }
                 _ => Look::NotYet(format!("{peer} has not the same description yet")),
@@ -387,10 +388,8 @@ impl Apply<'_> {
         let before = self.work.place.state.join("cib-applied.xml");
         let new = self.work.here.path(Path::new(bundle::CIB));
         let token_ms = self.work.pair()?.detection.token_ms();
-        let node = self.work.node()?;
         // Behind the agreement there is only forward, also for a node whose peer was lost.
-        let alone = !key::sees_peer()?;
-        let first = is_first(node);
+        let (first, alone) = (is_first(self.work.node()?), !key::sees_peer()?);
         // A peer that has ended it does not ask again for one that was cut off.
         if first || alone || self.resumed {
             tool("corosync-cfgtool", &["-R"], "")?;
