@@ -276,6 +276,44 @@ fn a_voter_that_stays_off_yields_to_a_fit_peer() {
     }
 }
 
+/// Left / Left: two that yielded to each other. The one with the newer log takes its yield back, between equals the one
+/// that comes first; the other waits. If anything is in doubt, a person is asked.
+#[test]
+fn of_two_that_yielded_one_takes_it_back() {
+    use dyad_core::facts::{LogPosition, YieldMark};
+    use dyad_core::ids::{Index, Term};
+    let mut facts = fixture::pair_at_rest();
+    facts.marks.yielded = Some(YieldMark { cluster: fixture::CLUSTER, member: fixture::ME });
+    let mut peer = fixture::statement(Left);
+    peer.yielded = true;
+    peer.removal_committed = false;
+    peer.solid_pair = true;
+    for (term, index, expected) in
+        [(2, 8, "takeBackYield"), (2, 9, "takeBackYield"), (2, 10, "wait"), (3, 1, "wait")]
+    {
+        peer.last = Some(LogPosition { term: Term(term), index: Index(index) });
+        facts.peer.statement = Some(peer.clone());
+        assert_eq!(action(&facts), expected, "{:?}", decide(&facts));
+    }
+    peer.last = Some(LogPosition { term: Term(2), index: Index(9) });
+    facts.policy.survivor = Some("south".into());
+    facts.peer.statement = Some(peer.clone());
+    assert_eq!(action(&facts), "wait", "between equals the policy decides");
+
+    let doubts: [fn(&mut dyad_core::Statement); 4] = [
+        |peer| peer.solid_pair = false,
+        |peer| peer.removal_committed = true,
+        |peer| peer.member_id = Some(MemberId(77)),
+        |peer| peer.last = Option::None,
+    ];
+    for doubt in doubts {
+        let mut peer = peer.clone();
+        doubt(&mut peer);
+        facts.peer.statement = Some(peer);
+        assert_eq!(action(&facts), "refuse", "{:?}", facts.peer.statement);
+    }
+}
+
 /// R7: a node that was demoted on its way to a stop says that it leaves, until it is started again or, if the stop was
 /// called off in between, until Pacemaker goes on monitoring it. Anybody else's look changes nothing.
 #[test]

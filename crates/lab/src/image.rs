@@ -33,6 +33,8 @@ const PACKAGES: &[&str] = &[
     "nftables",
     "ca-certificates",
     "curl",
+    // For ocf-tester, which comes with the resource agents.
+    "libxml2-utils",
 ];
 
 /// What a node needs to run etcd in a container.

@@ -85,6 +85,21 @@ pub(crate) fn cell(facts: &Facts, own: &Standing, heard: &Statement) -> Verdict 
             join(facts, heard, rule)
         }
 
+        // Left / Left: each yielded to the other, and neither has gone on. One takes its yield back.
+        (Class::Left, Class::Left) if both_yielded(facts, own, heard) => {
+            match goes_on_of_two(facts, heard) {
+                true => {
+                    let because =
+                        format!("{name} yielded too, and its log is not newer: this node goes on");
+                    Verdict::new(Action::TakeBackYield, rule, because)
+                }
+                false => {
+                    let because = format!("{name} yielded too, and takes its yield back");
+                    Verdict::wait(Awaited::PeerToServe, rule, because)
+                }
+            }
+        }
+
         // None / None is an install.
         (Class::None, Class::None) => {
             let because = format!("neither this node nor {name} has data");
@@ -171,6 +186,30 @@ fn may_take_back(facts: &Facts, own: &Standing, heard: &Statement) -> bool {
         && !heard.eligible
         && heard.last.is_some_and(|stated| stated < mine)
         && own.other == heard.member_id
+}
+
+/// Both gave up the same pair, solidly and at rest: nobody can have gone on with the other's yield.
+fn both_yielded(facts: &Facts, own: &Standing, heard: &Statement) -> bool {
+    own.yielded
+        && heard.yielded
+        && !heard.removal_committed
+        && !facts.is_marked()
+        && facts.dataset.solid_pair()
+        && heard.solid_pair
+        && heard.etcd == EtcdWord::Stopped
+        && heard.last.is_some()
+        && own.other == heard.member_id
+}
+
+/// Which of two that yielded to each other: the newer log, between equals the one that comes first. All acknowledged
+/// writes are in both.
+fn goes_on_of_two(facts: &Facts, heard: &Statement) -> bool {
+    let mine =
+        LogPosition { term: facts.dataset.raft.last_term, index: facts.dataset.raft.last_index };
+    match heard.last {
+        Some(stated) if stated != mine => mine > stated,
+        _ => facts.comes_first(),
+    }
 }
 
 /// The voter serves alone, or will: go on as its learner if it still has this one, else join anew.
