@@ -87,17 +87,7 @@ pub(crate) fn cell(facts: &Facts, own: &Standing, heard: &Statement) -> Verdict 
 
         // Left / Left: each yielded to the other, and neither has gone on. One takes its yield back.
         (Class::Left, Class::Left) if both_yielded(facts, own, heard) => {
-            match goes_on_of_two(facts, heard) {
-                true => {
-                    let because =
-                        format!("{name} yielded too, and its log is not newer: this node goes on");
-                    Verdict::new(Action::TakeBackYield, rule, because)
-                }
-                false => {
-                    let because = format!("{name} yielded too, and takes its yield back");
-                    Verdict::wait(Awaited::PeerToServe, rule, because)
-                }
-            }
+            one_of_two(facts, heard, rule)
         }
 
         // None / None is an install.
@@ -201,15 +191,22 @@ fn both_yielded(facts: &Facts, own: &Standing, heard: &Statement) -> bool {
         && own.other == heard.member_id
 }
 
-/// Which of two that yielded to each other: the newer log, between equals the one that comes first. All acknowledged
+/// Of two that yielded to each other the newer log goes on, between equals the one that comes first. All acknowledged
 /// writes are in both.
-fn goes_on_of_two(facts: &Facts, heard: &Statement) -> bool {
+fn one_of_two(facts: &Facts, heard: &Statement, rule: Rule) -> Verdict {
+    let name = &facts.peer.name;
     let mine =
         LogPosition { term: facts.dataset.raft.last_term, index: facts.dataset.raft.last_index };
-    match heard.last {
+    let goes_on = match heard.last {
         Some(stated) if stated != mine => mine > stated,
         _ => facts.comes_first(),
+    };
+    if goes_on {
+        let because = format!("{name} yielded too, and its log is not newer: this node goes on");
+        return Verdict::new(Action::TakeBackYield, rule, because);
     }
+    let because = format!("{name} yielded too, and takes its yield back");
+    Verdict::wait(Awaited::PeerToServe, rule, because)
 }
 
 /// The voter serves alone, or will: go on as its learner if it still has this one, else join anew.
