@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 CARGO ?= cargo
 
-.PHONY: help setup test demo lint doc deny unit lab-test model model-deep docs bench lab-bench campaign package
+.PHONY: help setup test demo lint doc deny unit lab-test model model-deep docs bench lab-bench lab-compare campaign package
 
 help: ## List the commands
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-8s %s\n", $$1, $$2 }'
@@ -52,6 +52,12 @@ package: setup ## The packages: target/package/dyad.deb and dyad.rpm
 lab-bench: setup ## How long a take-over and the rest take, on two real nodes (needs root)
 	scripts/package
 	target/release/dyad lab bench
+
+lab-compare: setup ## The same for others on the same nodes, side by side (needs root and two hours)
+	scripts/package
+	target/release/dyad lab bench --rounds 3 --database-mb 1,100,1000 --against force-new-cluster,podman-etcd \
+		--plot docs/images/comparison.svg -o json > docs/benchmarks/comparison.json
+	target/release/dyad lab bench --from docs/benchmarks/comparison.json
 
 campaign: setup ## 300 random faults on each release, as seeds that are told (needs root and a night)
 	scripts/package

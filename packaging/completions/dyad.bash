@@ -2108,7 +2108,7 @@ _dyad() {
             return 0
             ;;
         dyad__subcmd__lab__subcmd__bench)
-            opts="-o -h -V --rounds --token-ms --database-mb --name --output --help --version"
+            opts="-o -h -V --rounds --token-ms --database-mb --against --plot --from --name --output --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2123,6 +2123,18 @@ _dyad() {
                     return 0
                     ;;
                 --database-mb)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --against)
+                    COMPREPLY=($(compgen -W "force-new-cluster podman-etcd" -- "${cur}"))
+                    return 0
+                    ;;
+                --plot)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --from)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -2376,7 +2388,7 @@ _dyad() {
             return 0
             ;;
         dyad__subcmd__lab__subcmd__fill)
-            opts="-o -h -V --endpoint --keys --value-bytes --prefix --name --output --help --version"
+            opts="-o -h -V --endpoint --keys --value-bytes --prefix --ca --cert --key --name --output --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2395,6 +2407,18 @@ _dyad() {
                     return 0
                     ;;
                 --prefix)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --ca)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cert)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --key)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -3310,7 +3334,7 @@ _dyad() {
             return 0
             ;;
         dyad__subcmd__lab__subcmd__up)
-            opts="-o -h -V --release --node --ipv6 --token-ms --disk-mib --tls --podman --package --by-hand --minimal --fence-delay --fence-agent --no-etcd --name --output --help --version"
+            opts="-o -h -V --release --node --ipv6 --token-ms --disk-mib --tls --podman --package --by-hand --minimal --rival --fence-delay --fence-agent --no-etcd --name --output --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3334,6 +3358,10 @@ _dyad() {
                     ;;
                 --package)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --rival)
+                    COMPREPLY=($(compgen -W "force-new-cluster podman-etcd" -- "${cur}"))
                     return 0
                     ;;
                 --fence-delay)

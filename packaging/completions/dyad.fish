@@ -130,6 +130,8 @@ complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcomman
 complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from up" -l token-ms -d 'Corosync\'s token time-out in milliseconds' -r
 complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from up" -l disk-mib -d 'The size of each node\'s disk for etcd' -r
 complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from up" -l package -d 'Dyad\'s package, which is installed in the nodes [default: the one beside this program]' -r -F
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from up" -l rival -d 'What Dyad is compared with, instead of a pair as Dyad makes it' -r -f -a "force-new-cluster\t'`fence_redfish`, and a plain agent that restarts etcd with `--force-new-cluster`'
+podman-etcd\t'`fence_redfish`, and the agent `podman-etcd` of Debian\'s newest resource-agents'"
 complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from up" -l fence-delay -d 'Seconds by which the fencing of the first node is delayed: it wins a split' -r
 complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from up" -l fence-agent -d 'Who switches the power: the distribution\'s `fence_redfish`, or `fence_dyad_redfish` from beside this program [default: dyad if it is there]' -r -f -a "dyad\t'`fence_dyad_redfish`'
 distribution\t'`fence_redfish`'"
@@ -270,6 +272,9 @@ complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcomman
 complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from fill" -l keys -d 'How many keys' -r
 complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from fill" -l value-bytes -d 'How long each value is' -r
 complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from fill" -l prefix -d 'Where the keys lie' -r
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from fill" -l ca -d 'The authorities that etcd\'s certificate must lead to' -r -F
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from fill" -l cert -d 'The certificate shown to etcd' -r -F
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from fill" -l key -d 'The key of that certificate' -r -F
 complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from fill" -l name -d 'Which lab; labs with different names can run side by side' -r
 complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from fill" -s o -l output -d 'How data is printed: for people, or as one versioned JSON document' -r -f -a "text\t'For people'
 json\t'One JSON document with `apiVersion` and `kind`'"
@@ -277,7 +282,11 @@ complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcomman
 complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from fill" -s V -l version -d 'Print version'
 complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from bench" -l rounds -d 'How often everything is done' -r
 complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from bench" -l token-ms -d 'Corosync\'s token time-out in milliseconds' -r
-complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from bench" -l database-mb -d 'Fill the database up to this size first' -r
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from bench" -l database-mb -d 'Fill the database with this much first; several sizes, one after the other, with pairs of their own' -r
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from bench" -l against -d 'Measure these on the same nodes, too: `fence_redfish` with a plain agent that restarts etcd with `--force-new-cluster`; the agent `podman-etcd` of Debian\'s newest resource-agents' -r -f -a "force-new-cluster\t'`fence_redfish`, and a plain agent that restarts etcd with `--force-new-cluster`'
+podman-etcd\t'`fence_redfish`, and the agent `podman-etcd` of Debian\'s newest resource-agents'"
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from bench" -l plot -d 'Draw what was found, as SVG' -r -F
+complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from bench" -l from -d 'Measure nothing: print, and draw, what an earlier run printed with `-o json`' -r -F
 complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from bench" -l name -d 'Which lab; labs with different names can run side by side' -r
 complete -c dyad -n "__fish_dyad_using_subcommand lab; and __fish_seen_subcommand_from bench" -s o -l output -d 'How data is printed: for people, or as one versioned JSON document' -r -f -a "text\t'For people'
 json\t'One JSON document with `apiVersion` and `kind`'"

@@ -178,7 +178,9 @@ pub enum LabCommand {
     /// Measure how long things take, on a pair of its own
     ///
     /// Kills each node as leader and as follower, stops each in good order, with clients writing all the
-    /// time; prints medians and spread. Use an optimised build on a quiet machine: make lab-bench.
+    /// time; prints medians and spread. With --against, others are measured in the same run on the same nodes:
+    /// leaders are killed and links are cut, both ways and one way, with everything encrypted. Use an optimised
+    /// build on a quiet machine: make lab-bench, make lab-compare.
     Bench(BenchArgs),
     /// Random faults on a pair of its own, drawn from a seed, with clients writing and audits after every step
     ///
@@ -231,6 +233,9 @@ pub struct UpArgs {
     /// Only fencing, one small service and a plain etcd, instead of a pair as Dyad makes it
     #[arg(long)]
     pub minimal: bool,
+    /// What Dyad is compared with, instead of a pair as Dyad makes it
+    #[arg(long, value_enum, value_name = "RIVAL", conflicts_with_all = ["minimal", "tls", "podman", "package", "by_hand"])]
+    pub rival: Option<RivalArgument>,
     /// Seconds by which the fencing of the first node is delayed: it wins a split
     #[arg(long, value_name = "S", requires = "minimal")]
     pub fence_delay: Option<u32>,
@@ -252,9 +257,28 @@ pub struct BenchArgs {
     /// Corosync's token time-out in milliseconds
     #[arg(long, default_value_t = 1000, value_name = "MS")]
     pub token_ms: u32,
-    /// Fill the database up to this size first
-    #[arg(long, default_value_t = 0, value_name = "MB")]
-    pub database_mb: u32,
+    /// Fill the database with this much first; several sizes, one after the other, with pairs of their own
+    #[arg(long, default_value = "0", value_name = "MB", value_delimiter = ',')]
+    pub database_mb: Vec<u32>,
+    /// Measure these on the same nodes, too: `fence_redfish` with a plain agent that restarts etcd with
+    /// `--force-new-cluster`; the agent `podman-etcd` of Debian's newest resource-agents
+    #[arg(long, value_enum, value_name = "RIVAL", value_delimiter = ',')]
+    pub against: Vec<RivalArgument>,
+    /// Draw what was found, as SVG
+    #[arg(long, value_name = "FILE")]
+    pub plot: Option<PathBuf>,
+    /// Measure nothing: print, and draw, what an earlier run printed with `-o json`
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["rounds", "token_ms", "database_mb", "against"])]
+    pub from: Option<PathBuf>,
+}
+
+/// What Dyad is compared with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum RivalArgument {
+    /// `fence_redfish`, and a plain agent that restarts etcd with `--force-new-cluster`
+    ForceNewCluster,
+    /// `fence_redfish`, and the agent `podman-etcd` of Debian's newest resource-agents
+    PodmanEtcd,
 }
 
 /// What `dyad lab campaign` takes.

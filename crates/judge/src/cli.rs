@@ -79,6 +79,14 @@ pub struct LoadArgs {
     #[arg(long, value_name = "PREFIX")]
     pub prefix: Option<String>,
 
+    /// How etcd is known, and how it knows us
+    #[command(flatten)]
+    pub tls: TlsArgs,
+}
+
+/// Files of an encrypted connection
+#[derive(Debug, Clone, Args)]
+pub struct TlsArgs {
     /// The authorities that etcd's certificate must lead to
     #[arg(long, value_name = "FILE")]
     pub ca: Option<PathBuf>,
@@ -90,6 +98,16 @@ pub struct LoadArgs {
     /// The key of that certificate
     #[arg(long, value_name = "FILE", requires = "cert")]
     pub key: Option<PathBuf>,
+}
+
+impl TlsArgs {
+    /// What a client takes; nothing without authorities.
+    pub fn config(&self) -> Option<Tls> {
+        let identity = self.cert.clone().zip(self.key.clone());
+        let identity =
+            identity.map(|(certificate_file, key_file)| Identity { certificate_file, key_file });
+        self.ca.clone().map(|ca_file| Tls { ca_file, identity })
+    }
 }
 
 /// Arguments of the filler
@@ -110,17 +128,18 @@ pub struct FillArgs {
     /// Where the keys lie
     #[arg(long, value_name = "PREFIX", default_value = "dyad-fill/")]
     pub prefix: String,
+
+    /// How etcd is known, and how it knows us
+    #[command(flatten)]
+    pub tls: TlsArgs,
 }
 
 impl LoadArgs {
     /// What to do to whom. `fresh_seed` is taken if no seed was given.
     pub fn config(&self, fresh_seed: u64) -> Config {
         let usual = Config::new(self.endpoint.clone(), self.seed.unwrap_or(fresh_seed));
-        let identity = self.cert.clone().zip(self.key.clone());
-        let identity =
-            identity.map(|(certificate_file, key_file)| Identity { certificate_file, key_file });
         Config {
-            tls: self.ca.clone().map(|ca_file| Tls { ca_file, identity }),
+            tls: self.tls.config(),
             prefix: self.prefix.clone().unwrap_or_else(|| usual.prefix.clone()),
             clients: self.clients,
             rate: self.rate,

@@ -10,7 +10,7 @@ use dyad_judge::history::{self, History};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::config::{Stack, reserved};
+use crate::config::reserved;
 use crate::error::{Error, Result, chain};
 use crate::{ExecTarget, Lab};
 
@@ -19,6 +19,8 @@ const BEGIN_LIMIT: Duration = Duration::from_mins(2);
 /// How long the nodes may take to be read in the end, and then the process to end.
 const FINAL_LIMIT: &str = "60s";
 const END_LIMIT: Duration = Duration::from_secs(90);
+/// How long filling a database may take.
+const FILL_LIMIT: Duration = Duration::from_mins(10);
 /// This much history shows that the clients have begun: not before is there anything to lose.
 const BEGUN_BYTES: u64 = 20_000;
 
@@ -119,22 +121,39 @@ fn words(lab: &Lab, load: &Load, history: &Path) -> Result<Vec<OsString>> {
     if let Some(prefix) = &load.prefix {
         words.extend(["--prefix".into(), prefix.into()]);
     }
-    let tls = matches!(&lab.config().stack, Stack::Pair(stack) if stack.tls);
-    let scheme = if tls { "https" } else { "http" };
     for (position, node) in lab.config().nodes.iter().enumerate() {
-        let address = reserved::node_for_clients(position);
-        let endpoint = format!("{}={scheme}://{address}:2379", node.name);
+        let endpoint = format!("{}={}", node.name, url(lab, position));
         words.extend(["--endpoint".into(), endpoint.into()]);
     }
-    if tls {
-        words.extend(certificates(lab, history)?);
-    }
+    words.extend(certificates(lab, history)?);
     words.push(history.into());
     Ok(words)
 }
 
+/// Where clients reach a node's etcd.
+fn url(lab: &Lab, position: usize) -> String {
+    let scheme = if lab.config().stack.tls() { "https" } else { "http" };
+    format!("{scheme}://{}:2379", reserved::node_for_clients(position))
+}
+
+/// Fills the database with keys of a thousand bytes, through the first node. `copies` is a file beside which copies of the
+/// certificates may lie.
+pub fn fill(lab: &Lab, program: &Path, megabytes: u32, copies: &Path) -> Result<()> {
+    let mut words: Vec<OsString> = vec![program.into()];
+    words.extend(["lab", "fill", "--endpoint"].map(OsString::from));
+    words.push(url(lab, 0).into());
+    words.extend(["--keys".into(), (u64::from(megabytes) * 1000).to_string().into()]);
+    words.extend(certificates(lab, copies)?);
+    let mut command = lab.exec_command(&ExecTarget::Client, &words)?;
+    crate::program::output(&mut command, "", FILL_LIMIT)?;
+    Ok(())
+}
+
 /// A client's certificate, as one outside of the pair would have it: a copy that does not change with the nodes' own.
 fn certificates(lab: &Lab, history: &Path) -> Result<Vec<OsString>> {
+    if !lab.config().stack.tls() {
+        return Ok(Vec::new());
+    }
     let pki = lab.place().node(&lab.config().nodes[0].name).join("upper/etc/dyad/pki");
     let mut words = Vec::new();
     for (flag, file) in [("--ca", "ca.pem"), ("--cert", "client.pem"), ("--key", "client.key")] {

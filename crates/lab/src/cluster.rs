@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use crate::config::{FenceAgent, LabConfig, Link, reserved};
+use crate::config::{FenceAgent, LabConfig, Link, Stack, reserved};
+use crate::rival;
 
 /// The BMCs' user.
 pub const BMC_USER: &str = "lab";
@@ -74,8 +75,12 @@ pub fn cib(config: &LabConfig, pins: &[String; 2]) -> String {
          <meta_attributes id=\"{SERVICE}-meta\"><nvpair id=\"{SERVICE}-stickiness\" \
          name=\"resource-stickiness\" value=\"100\"/></meta_attributes>\n\
          <operations><op id=\"{SERVICE}-monitor\" name=\"monitor\" interval=\"10s\" timeout=\"20s\"/>\
-         </operations>\n</primitive>\n</resources>\n<constraints>\n"
+         </operations>\n</primitive>\n"
     );
+    if let Stack::Rival(rival) = config.stack {
+        text.push_str(&rival::clone_of_etcd(config, rival));
+    }
+    text.push_str("</resources>\n<constraints>\n");
     // A device never runs on the node that it switches off: that one's word would be worthless.
     for node in &config.nodes {
         let name = &node.name;

@@ -48,6 +48,29 @@ pub enum Stack {
     Minimal,
     /// A pair, rendered from a `pair.yaml`.
     Pair(PairStack),
+    /// What Dyad is compared with: etcd with `fence_redfish` and another agent, encrypted.
+    Rival(Rival),
+}
+
+impl Stack {
+    /// Whether etcd's traffic is encrypted, with certificates both ways.
+    pub fn tls(&self) -> bool {
+        match self {
+            Self::Minimal => false,
+            Self::Pair(stack) => stack.tls,
+            Self::Rival(_) => true,
+        }
+    }
+}
+
+/// Other ways to keep etcd going on two nodes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Rival {
+    /// A plain agent that restarts etcd with `--force-new-cluster` when Pacemaker tells that the peer is fenced.
+    ForceNewCluster,
+    /// The agent `podman-etcd` of the newest resource-agents that Debian has.
+    PodmanEtcd,
 }
 
 /// A pair as Dyad makes it.
@@ -133,10 +156,17 @@ pub struct LabConfig {
     /// What runs on the nodes.
     #[serde(default)]
     pub stack: Stack,
+    /// Whether services that stand for the container runtime and kubelet are part of the pair.
+    #[serde(default = "yes")]
+    pub units_before: bool,
     /// Whether etcd runs on both nodes as a plain pair under systemd.
     pub etcd: bool,
     /// The size of the file system under `/var/lib/etcd`.
     pub etcd_disk_mib: u32,
+}
+
+fn yes() -> bool {
+    true
 }
 
 impl LabConfig {
@@ -159,6 +189,7 @@ impl LabConfig {
             fence_delay_s: 3,
             fence_agent: FenceAgent::default(),
             stack: Stack::default(),
+            units_before: true,
             etcd: true,
             etcd_disk_mib: 512,
         }

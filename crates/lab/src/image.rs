@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::config::{LabConfig, Release, Stack};
+use crate::config::{LabConfig, Release, Rival, Stack};
 use crate::error::{Error, Result};
 use crate::place::cache_directory;
 use crate::program::{self, QUICK};
@@ -40,6 +40,25 @@ const PACKAGES: &[&str] = &[
 /// What a node needs to run etcd in a container.
 const PODMAN_PACKAGES: [&str; 2] = ["podman", "crun"];
 
+/// What the agent `podman-etcd` needs beside them.
+const PODMAN_ETCD_PACKAGES: [&str; 1] = ["jq"];
+
+/// Puts the agents and their library from the newest resource-agents that Debian has over those of the release, and notes
+/// its version. The package itself needs newer libraries than the release has, the agents do not.
+const NEWEST_AGENTS: &str = r#"
+echo "deb $1 sid main" > /etc/apt/sources.list.d/sid.list
+apt-get -qq update
+cd /tmp
+apt-get -qq download resource-agents/sid
+dpkg-deb --extract resource-agents_*.deb newest
+cp --archive newest/usr/lib/ocf/. /usr/lib/ocf/
+dpkg-deb --field resource-agents_*.deb Version > /etc/newest-resource-agents
+rm -r newest resource-agents_*.deb /etc/apt/sources.list.d/sid.list
+"#;
+
+/// Where the version of those agents is noted in the image.
+pub const NEWEST_AGENTS_VERSION: &str = "/etc/newest-resource-agents";
+
 /// Units that would only cost time or CPU in a node. etcd is switched on per lab.
 const MASKED: &[&str] = &[
     "console-getty.service",
@@ -66,6 +85,7 @@ const JOURNALD: &str = "[Journal]\nStorage=persistent\nRateLimitIntervalSec=0\nF
 pub struct Recipe {
     release: Release,
     packages: Vec<&'static str>,
+    newest_agents: bool,
 }
 
 impl Recipe {
@@ -81,12 +101,20 @@ impl Recipe {
         if matches!(&config.stack, Stack::Pair(stack) if stack.podman) {
             packages.extend(PODMAN_PACKAGES);
         }
-        Self { release, packages }
+        let newest_agents = config.stack == Stack::Rival(Rival::PodmanEtcd);
+        if newest_agents {
+            packages.extend(PODMAN_PACKAGES);
+            packages.extend(PODMAN_ETCD_PACKAGES);
+        }
+        Self { release, packages, newest_agents }
     }
 
     /// Where the image lies once it is built: a change of the recipe is a different image.
     pub fn path(&self) -> PathBuf {
-        let text = format!("1 {BASE} {:?} {MASKED:?} {JOURNALD}", self.packages);
+        let mut text = format!("1 {BASE} {:?} {MASKED:?} {JOURNALD}", self.packages);
+        if self.newest_agents {
+            text += NEWEST_AGENTS;
+        }
         let name = format!("{}-{:016x}", self.release.name(), fnv1a(text.as_bytes()));
         cache_directory().join("images").join(name)
     }
@@ -139,6 +167,13 @@ impl Recipe {
                        -o Dpkg::Options::=--force-unsafe-io install";
         let mut install = chrooted(root, install);
         program::output(install.args(&self.packages), "", BUILD_LIMIT)?;
+
+        if self.newest_agents {
+            progress.step("building the image: the newest resource agents");
+            let mut newest = chrooted(root, "sh -e -c");
+            newest.args([NEWEST_AGENTS, "sh", &mirror]);
+            program::output(&mut newest, "", BUILD_LIMIT)?;
+        }
 
         progress.step("building the image: finishing");
         finish(root)

@@ -21,6 +21,7 @@ use crate::place::Place;
 use crate::program;
 use crate::progress::{Progress, Silent, wait_until};
 use crate::protocol::{LabStatus, PowerAction, Request, Response};
+use crate::rival;
 use crate::timeline::Timeline;
 use crate::timeline::journal::{self, Message};
 use crate::view::ClusterView;
@@ -237,6 +238,15 @@ impl Lab {
         let fences = self.config.nodes.iter().map(|each| format!("fence-{}", each.name));
         let service = match self.config.stack {
             Stack::Minimal => Some(SERVICE.to_owned()),
+            Stack::Rival(_) => {
+                let runs = |node: &str| {
+                    view.started.iter().any(|(id, on)| id == rival::RESOURCE && on == node)
+                };
+                if let Some(each) = self.config.nodes.iter().find(|each| !runs(&each.name)) {
+                    return Some(format!("etcd is not started on {}", each.name));
+                }
+                None
+            }
             Stack::Pair(_) => {
                 let promoted = view.promoted("etcd");
                 if let Some(each) =
@@ -295,13 +305,17 @@ impl Lab {
     /// Keeps what both nodes wrote in a file that is named after the running test; says where.
     pub fn keep_journals(&self) -> String {
         let scenario = std::thread::current().name().unwrap_or("lab").replace("::", "-");
-        let path = std::env::temp_dir().join(format!("dyad-{scenario}.journal"));
+        self.keep_journals_in(&std::env::temp_dir().join(format!("dyad-{scenario}.journal")))
+    }
+
+    /// Keeps what both nodes wrote in this file; says where.
+    pub fn keep_journals_in(&self, path: &std::path::Path) -> String {
         let line = |message: &Message| {
             let Message { time_us, node, program, text, .. } = message;
             format!("{time_us} {node} {program}: {text}\n")
         };
         let text: String = self.journals(0).unwrap_or_default().iter().map(line).collect();
-        match fs::write(&path, text) {
+        match fs::write(path, text) {
             Ok(()) => format!("the journals of both nodes: {}", path.display()),
             Err(error) => format!("no journals: {error}"),
         }

@@ -24,6 +24,7 @@ mod program;
 pub mod progress;
 pub mod protocol;
 mod residue;
+mod rival;
 mod supervisor;
 pub mod timeline;
 pub mod view;

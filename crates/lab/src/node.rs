@@ -25,6 +25,7 @@ use crate::pair;
 use crate::place::Place;
 use crate::program;
 use crate::progress::{Silent, wait_until};
+use crate::rival;
 
 /// How long the container manager may take until the node's init runs.
 const BOOT_LIMIT: Duration = Duration::from_secs(30);
@@ -307,6 +308,9 @@ fn install(parts: &Parts<'_>, position: usize, root: &Path) -> Result<()> {
         let link = wants.join("etcd.service");
         std::os::unix::fs::symlink("/usr/lib/systemd/system/etcd.service", &link)
             .map_err(Error::io("enabling", &link))?;
+    }
+    if let (Stack::Rival(rival), Some(bundles)) = (&config.stack, parts.bundles) {
+        rival::install(config, *rival, position, &bundles[position], (image, root))?;
     }
     let credentials = cluster::BMC_CREDENTIALS.trim_start_matches('/');
     write(credentials, &cluster::bmc_credentials(), 0o600)?;

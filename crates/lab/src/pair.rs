@@ -31,7 +31,7 @@ const CONTAINER_IMAGE: &str = "localhost/etcd:lab";
 const CONTAINER_STORAGE: &str = "[storage]\ndriver = \"vfs\"\nrunroot = \"/run/containers/storage\"\n\
                                  graphroot = \"/var/lib/containers/storage\"\n";
 /// A node is a container itself, in which the kernel refuses new key rings.
-const CONTAINER_SETTINGS: &str = "[containers]\nkeyring = false\n";
+pub(crate) const CONTAINER_SETTINGS: &str = "[containers]\nkeyring = false\n";
 /// Makes that image at the first boot, of the node's own etcd and what it is linked with: nothing comes from
 /// elsewhere.
 const CONTAINER_UNIT: &str = r#"[Unit]
@@ -77,7 +77,7 @@ pub fn pair_yaml(config: &LabConfig, stack: &PairStack, pins: &[String; 2]) -> S
     } else {
         String::new()
     };
-    let units = UNITS_BEFORE.join(", ");
+    let units = if config.units_before { UNITS_BEFORE.join(", ") } else { String::new() };
     let _ = write!(
         text,
         "detection:\n  tokenMs: {}\nfencing:\n  bmcOffMs: 1000\n  bmcTimeoutMs: 10000\netcd:\n{runner}  tls:\n    \

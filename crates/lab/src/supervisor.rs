@@ -99,6 +99,7 @@ impl Supervisor {
         let bundles = match &config.stack {
             Stack::Minimal => None,
             Stack::Pair(stack) => Some(crate::pair::bundles(&config, stack, &place, &pins)?),
+            Stack::Rival(_) => Some(crate::rival::certificates(&config, &place, &pins)?),
         };
         let parts = Parts {
             config: &config,

@@ -16,7 +16,8 @@ use crate::output::{self, Format};
 
 /// Fills an etcd.
 pub(super) fn fill(args: &FillArgs) -> anyhow::Result<Exit> {
-    load::fill(&args.endpoint, &args.prefix, args.keys, args.value_bytes)
+    let tls = args.tls.config();
+    load::fill((&args.endpoint, tls.as_ref()), &args.prefix, args.keys, args.value_bytes)
         .with_context(|| format!("filling {}", args.endpoint))?;
     Ok(Exit::Ok)
 }

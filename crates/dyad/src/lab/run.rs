@@ -6,15 +6,15 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::Context as _;
-use dyad_lab::config::{FenceAgent, Link, PairStack, Release, Stack};
+use dyad_lab::config::{FenceAgent, Link, PairStack, Release, Rival, Stack};
 use dyad_lab::place::Place;
 use dyad_lab::progress::{Progress as _, ToStderr};
 use dyad_lab::protocol::{PowerAction, Request};
 use dyad_lab::{ExecTarget, Lab, LabConfig, Lifetime, Supervision};
 
 use super::{
-    FenceAgentArgument, LabArgs, LabCommand, LinkArgument, PowerArgument, ReleaseArgument, UpArgs,
-    bench, campaign, clients, print,
+    FenceAgentArgument, LabArgs, LabCommand, LinkArgument, PowerArgument, ReleaseArgument,
+    RivalArgument, UpArgs, bench, campaign, clients, print,
 };
 use crate::exit::{Exit, Failure};
 use crate::output::Format;
@@ -68,6 +68,7 @@ fn start(name: &str, up: UpArgs, format: Format) -> anyhow::Result<Exit> {
     let stack = match config.stack {
         Stack::Minimal => format!("fencing by {}", agent_name(&config.fence_agent)),
         Stack::Pair(_) => "a pair".to_owned(),
+        Stack::Rival(rival) => format!("{rival:?} and {}", agent_name(&config.fence_agent)),
     };
     progress.step(&format!("lab {name}: {stack}"));
     let lab = Lab::up(&config, &Supervision { command }, Lifetime::UntilDown, &progress)
@@ -97,7 +98,11 @@ fn config(name: &str, up: UpArgs) -> anyhow::Result<LabConfig> {
     config.fence_delay_s = up.fence_delay.unwrap_or(config.fence_delay_s);
     config.etcd = !up.no_etcd;
     config.fence_agent = fence_agent(up.fence_agent)?;
-    if !up.minimal {
+    if let Some(rival) = up.rival {
+        config.stack = Stack::Rival(rival.into());
+        config.etcd = false;
+        config.fence_agent = FenceAgent::Distribution;
+    } else if !up.minimal {
         config.stack = Stack::Pair(PairStack {
             package: package(up.package)?,
             tls: up.tls,
@@ -106,6 +111,15 @@ fn config(name: &str, up: UpArgs) -> anyhow::Result<LabConfig> {
         });
     }
     Ok(config)
+}
+
+impl From<RivalArgument> for Rival {
+    fn from(argument: RivalArgument) -> Self {
+        match argument {
+            RivalArgument::ForceNewCluster => Self::ForceNewCluster,
+            RivalArgument::PodmanEtcd => Self::PodmanEtcd,
+        }
+    }
 }
 
 impl From<ReleaseArgument> for Release {

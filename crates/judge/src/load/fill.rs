@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use etcd_peer::Tls;
 use etcd_peer::client::{Client, Deadline, Error, Operation, Txn};
 
 /// Keys in one transaction; etcd takes at most 128.
@@ -14,10 +15,15 @@ const WRITERS: usize = 4;
 const LIMIT: Duration = Duration::from_secs(30);
 
 /// Writes `keys` keys of `value_bytes` each under `prefix`.
-pub fn fill(url: &str, prefix: &str, keys: u64, value_bytes: usize) -> Result<(), Error> {
+pub fn fill(
+    (url, tls): (&str, Option<&Tls>),
+    prefix: &str,
+    keys: u64,
+    value_bytes: usize,
+) -> Result<(), Error> {
     let next = AtomicU64::new(0);
     let write = || -> Result<(), Error> {
-        let client = Client::new(url, None)?;
+        let client = Client::new(url, tls)?;
         loop {
             let first = next.fetch_add(BATCH, Ordering::Relaxed);
             if first >= keys {

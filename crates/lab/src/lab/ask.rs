@@ -5,7 +5,6 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::Lab;
-use crate::config::Stack;
 use crate::protocol::NodeStatus;
 
 /// How long one command in a node may take.
@@ -28,7 +27,7 @@ impl Lab {
         let position = self.config.position(node).ok()?;
         let address = self.config.nodes[position].link1;
         let host = if address.is_ipv6() { format!("[{address}]") } else { address.to_string() };
-        let tls = matches!(&self.config.stack, Stack::Pair(stack) if stack.tls);
+        let tls = self.config.stack.tls();
         let scheme = if tls { "https" } else { "http" };
         let endpoint = format!("--endpoints={scheme}://{host}:2379");
         let mut command =
