@@ -18,7 +18,7 @@ use dyad_lab::progress::{Progress as _, ToStderr};
 use dyad_lab::{Lab, LabConfig, Lifetime, Supervision};
 
 use super::BenchArgs;
-use super::run::{failure, package};
+use super::run::package;
 use crate::exit::Exit;
 use crate::output::Format;
 use facts::Facts;
@@ -65,7 +65,8 @@ pub(super) fn run(arguments: &BenchArgs, format: Format) -> anyhow::Result<Exit>
         std::fs::write(path, plot::draw(&bench))
             .with_context(|| format!("writing the picture {}", path.display()))?;
     }
-    table::print(&bench, format)
+    table::print(&bench, format)?;
+    Ok(if bench.failed { Exit::No } else { Exit::Ok })
 }
 
 fn read(path: &Path) -> anyhow::Result<Bench> {
@@ -89,6 +90,7 @@ fn measure_all(arguments: &BenchArgs) -> anyhow::Result<Bench> {
         contestants: Vec::new(),
         rows: Vec::new(),
         incidents: Vec::new(),
+        failed: false,
     };
     let mut all = Vec::new();
     // One size after the other, and everyone at each: what else the machine does meets them alike.
@@ -134,7 +136,7 @@ fn config(
     Ok(config)
 }
 
-/// One pair, from its start to its end. What goes wrong with a rival is a result, too.
+/// One pair, from its start to its end. What goes wrong is a result, too: what was measured before it is not lost.
 fn measure(
     kind: Kind,
     config: &LabConfig,
@@ -143,33 +145,32 @@ fn measure(
     bench: &mut Bench,
     progress: &ToStderr,
 ) -> anyhow::Result<()> {
-    let mut incident = |what: String| {
-        bench.incidents.push(format!("{}, {database_mb} MB: {what}", kind.name()));
-    };
+    let mut incidents = Vec::new();
     let own = std::env::current_exe().context("finding this program's own file")?;
     let command = vec![own.clone().into(), "lab".into(), "supervise".into()];
-    let lab = match Lab::up(config, &Supervision { command }, Lifetime::OfCaller, progress) {
-        Err(error) if kind != Kind::Dyad => {
-            incident(format!("did not start: {error}"));
-            return Ok(());
+    match Lab::up(config, &Supervision { command }, Lifetime::OfCaller, progress) {
+        Err(error) => incidents.push(format!("did not start: {error}")),
+        Ok(lab) => {
+            let directory = tempfile::tempdir().context("making a directory for the histories")?;
+            let mut pair = Pair::new(lab, kind, own, directory.path());
+            if bench.contestants.iter().all(|each| each.name != kind.name()) {
+                let versions = pair.versions();
+                bench.contestants.push(Contestant { name: kind.name().to_owned(), versions });
+            }
+            let measured = pair.rounds(database_mb, plan, samples, progress);
+            if let Err(error) = measured {
+                let journals = pair.keep_journals(database_mb);
+                incidents.push(format!("ended early: {error:#}; {journals}"));
+            }
+            let found = std::mem::take(&mut pair.found);
+            incidents.extend(found.into_iter().map(|(what, count)| format!("{what}: {count}")));
         }
-        other => other.map_err(failure)?,
-    };
-    let directory = tempfile::tempdir().context("making a directory for the histories")?;
-    let mut pair = Pair::new(lab, kind, own, directory.path());
-    let measured = pair.rounds(database_mb, plan, samples, progress);
-    for (what, count) in std::mem::take(&mut pair.found) {
-        incident(format!("{what}: {count}"));
     }
-    match measured {
-        Err(error) if kind != Kind::Dyad => {
-            incident(format!("ended early: {error:#}; {}", pair.keep_journals(database_mb)));
-        }
-        other => other?,
-    }
-    if bench.contestants.iter().all(|each| each.name != kind.name()) {
-        let versions = pair.versions();
-        bench.contestants.push(Contestant { name: kind.name().to_owned(), versions });
+    bench.failed |= kind == Kind::Dyad && !incidents.is_empty();
+    for incident in incidents {
+        let incident = format!("{}, {database_mb} MB: {incident}", kind.name());
+        progress.step(&incident);
+        bench.incidents.push(incident);
     }
     Ok(())
 }

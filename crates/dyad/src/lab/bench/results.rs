@@ -116,8 +116,11 @@ pub(super) struct Bench {
     /// Dyad first.
     pub(super) contestants: Vec<Contestant>,
     pub(super) rows: Vec<Row>,
-    /// What went wrong with a rival, in words. Dyad's own end the benchmark.
+    /// What went wrong, in words.
     pub(super) incidents: Vec<String>,
+    /// Whether anything of it was Dyad's: then its numbers do not count.
+    #[serde(default)]
+    pub(super) failed: bool,
 }
 
 /// Who was measured, made of what.

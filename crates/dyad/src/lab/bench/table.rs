@@ -133,6 +133,7 @@ pub(super) mod tests {
             contestants: vec![contestant("Dyad"), contestant("rival")],
             rows: rows(&all),
             incidents: vec!["rival, 100 MB: it did not come back".to_owned()],
+            failed: false,
         }
     }
 
