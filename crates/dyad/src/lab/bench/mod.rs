@@ -28,6 +28,9 @@ use results::{Bench, Contestant, Samples};
 /// What the JSON is.
 const KIND: &str = "LabBench";
 
+/// How much the logs of a dataset and of its copies aside take: etcd reserves 64 MB at a time.
+const LOGS_MIB: u32 = 1024;
+
 /// Who is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -119,8 +122,8 @@ fn config(
     config.token_ms = token_ms;
     // Pacemaker starts them before etcd, one after the other: either everyone has them or nobody.
     config.units_before = !compared;
-    // The data, its log, a snapshot on its way, a copy aside, and a new one.
-    config.etcd_disk_mib = config.etcd_disk_mib.max(database_mb * 6);
+    // The data, a snapshot on its way, a copy aside, and a new one; and the logs of each, which do not shrink with it.
+    config.etcd_disk_mib = config.etcd_disk_mib.max(LOGS_MIB + database_mb * 6);
     match kind {
         Kind::Dyad => {
             let package = package(None)?;
