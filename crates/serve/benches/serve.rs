@@ -30,8 +30,8 @@ fn main() {
     }
     let seconds = arguments.iter().find_map(|word| word.parse().ok()).unwrap_or(20);
     println!(
-        "{:<34} {:>9} {:>8} {:>8} {:>9} {:>9}",
-        "clients", "requests", "failed", "CPU", "RSS", "p99"
+        "{:<34} {:>9} {:>8} {:>8} {:>8} {:>9} {:>9}",
+        "clients", "requests", "failed", "CPU", "kernel", "RSS", "p99"
     );
     for (name, keep, slow) in [
         ("kept connections", true, 0),
@@ -62,11 +62,11 @@ fn server() {
     server.run();
 }
 
-/// Ticks of processor time of a process so far; there are a hundred in a second.
-fn ticks(pid: u32) -> u64 {
+/// Ticks of processor time of a process so far, its own and the kernel's for it; there are a hundred in a second.
+fn ticks(pid: u32) -> [u64; 2] {
     let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     let fields: Vec<&str> = text.rsplit_once(')').unwrap().1.split_whitespace().collect();
-    fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
+    [fields[11], fields[12]].map(|field| field.parse().unwrap())
 }
 
 /// The most memory that a process has had, in kB.
@@ -97,8 +97,11 @@ fn measure(name: &str, keep: bool, slow: usize, time: Duration) {
     let mut took: Vec<Duration> =
         clients.into_iter().flat_map(|each| each.join().unwrap()).collect();
     let elapsed = start.elapsed();
+    let after = ticks(child.id());
     #[allow(clippy::cast_precision_loss, reason = "a share of some thousand ticks")]
-    let share = (ticks(child.id()) - before) as f64 / elapsed.as_secs_f64();
+    let [own, kernel] =
+        [0, 1].map(|which| (after[which] - before[which]) as f64 / elapsed.as_secs_f64());
+    let share = own + kernel;
     let memory = memory_kb(child.id());
     end.store(true, Ordering::Relaxed);
     for each in slow {
@@ -109,7 +112,7 @@ fn measure(name: &str, keep: bool, slow: usize, time: Duration) {
     took.sort_unstable();
     let p99 = took.get(took.len() * 99 / 100).copied().unwrap_or_default();
     println!(
-        "{name:<34} {:>7}/s {:>8} {share:>6.1} % {:>6.1} MB {:>6.2} ms",
+        "{name:<34} {:>7}/s {:>8} {share:>6.1} % {kernel:>6.1} % {:>6.1} MB {:>6.2} ms",
         took.len() as u64 / elapsed.as_secs().max(1),
         failed.load(Ordering::Relaxed),
         memory / 1024.0,
