@@ -41,6 +41,15 @@ pub(crate) fn renew(node: &Node, leaderless_ms: u64) {
 
 /// Cuts them, if one of them has been silent for a while though the kernel had something to say on it.
 pub(crate) fn renew_silent(node: &Node) {
+    // The kernel walks all it has for the table, some 5 ms; its counters are free.
+    let path = node.place.runtime.join("repeated-segments.json");
+    let snmp = std::fs::read_to_string("/proc/net/snmp").unwrap_or_default();
+    let repeated = repeated_segments(&snmp);
+    let last: Option<u64> = record::read(&path).ok().flatten();
+    if repeated.is_some() && repeated == last {
+        return;
+    }
+    let _ = record::write_volatile(&path, &repeated);
     let port = node.pair.etcd.peer_port;
     let silent = ["/proc/net/tcp", "/proc/net/tcp6"].iter().any(|path| {
         let table = std::fs::read_to_string(path).unwrap_or_default();
@@ -53,6 +62,14 @@ pub(crate) fn renew_silent(node: &Node) {
     if silent {
         cut(node, "a connection is silent");
     }
+}
+
+/// How many segments this machine has ever sent again: `RetransSegs` of `/proc/net/snmp`.
+fn repeated_segments(snmp: &str) -> Option<u64> {
+    let mut lines = snmp.lines().filter_map(|line| line.strip_prefix("Tcp: "));
+    let (names, values) = (lines.next()?, lines.next()?);
+    let mut pairs = names.split(' ').zip(values.split(' '));
+    pairs.find(|(name, _)| *name == "RetransSegs")?.1.parse().ok()
 }
 
 fn cut(node: &Node, why: &str) {
@@ -120,6 +137,16 @@ fn socket(text: &str) -> Option<(IpAddr, u16)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The count is found by its name, and a text without it is no count.
+    #[test]
+    fn repeated_segments_are_counted() {
+        let snmp = "Ip: Forwarding DefaultTTL\nIp: 1 64\nTcp: RtoMin InSegs OutSegs RetransSegs InErrs\n\
+                    Tcp: 200 92 80 17 0\nUdp: InDatagrams\nUdp: 4\n";
+        assert_eq!(repeated_segments(snmp), Some(17));
+        assert_eq!(repeated_segments("Tcp: RtoMin\nTcp: 200\n"), None);
+        assert_eq!(repeated_segments(""), None);
+    }
 
     /// The kernel's own tables, one line each: addresses of both families, one that is carried in the other, and the
     /// count of repetitions; headings and connections that are not established are passed over.
