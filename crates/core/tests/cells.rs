@@ -4,10 +4,10 @@ mod fixture;
 
 use dyad_core::dataset::Class::{self, Alone, Broken, Learner, Left, None, Pair};
 use dyad_core::dataset::Membership;
-use dyad_core::decide;
 use dyad_core::facts::{EtcdState, LiveMember};
 use dyad_core::ids::MemberId;
 use dyad_core::statement::{EtcdWord, Listed, Place};
+use dyad_core::{Statement, decide};
 
 /// Rows: me. Columns: the peer. What is decided, by name.
 const TABLE: &[(Class, [(Class, &str); 6])] = &[
@@ -203,28 +203,33 @@ fn a_short_second_look_needs_the_same_membership() {
     assert!(!facts.still_hold(&ring, true));
 }
 
+/// The other one runs, waits for a vote, and could go on alone.
+fn fit_peer_that_runs() -> Statement {
+    Statement { etcd: EtcdWord::Running, eligible: true, ..fixture::statement(Pair) }
+}
+
+/// The same, but for one thing each.
+fn unfit_peers() -> [Statement; 4] {
+    let fit = fit_peer_that_runs;
+    [
+        Statement { eligible: false, ..fit() },
+        Statement { disk_writable: false, ..fit() },
+        Statement { leaving: true, ..fit() },
+        Statement { etcd: EtcdWord::Stopped, ..fit() },
+    ]
+}
+
 /// R8: a voter whose disk takes no writes yields to a peer that runs and is fit, and to no other.
 #[test]
 fn a_full_disk_yields_to_a_fit_peer_that_runs() {
     let mut facts = fixture::pair_at_rest();
     facts.disk_writable = false;
-    let mut peer = fixture::statement(Pair);
-    peer.etcd = EtcdWord::Running;
-    peer.eligible = true;
-    peer.disk_writable = true;
+    let peer = fit_peer_that_runs();
     facts.peer.statement = Some(peer.clone());
     assert_eq!(action(&facts), "yield", "{:?}", decide(&facts));
 
-    let unfit: [fn(&mut dyad_core::Statement); 4] = [
-        |peer| peer.eligible = false,
-        |peer| peer.disk_writable = false,
-        |peer| peer.leaving = true,
-        |peer| peer.etcd = EtcdWord::Stopped,
-    ];
-    for change in unfit {
-        let mut peer = peer.clone();
-        change(&mut peer);
-        facts.peer.statement = Some(peer);
+    for unfit in unfit_peers() {
+        facts.peer.statement = Some(unfit);
         assert_ne!(action(&facts), "yield", "{:?}", facts.peer.statement);
     }
     facts.peer.statement = Some(peer);
@@ -239,10 +244,7 @@ fn a_voter_that_stays_off_yields_to_a_fit_peer() {
     use dyad_core::facts::{Operation, Request};
     let mut facts = fixture::pair_at_rest();
     let (own, other) = (vec![facts.node.clone()], vec![facts.peer.name.clone()]);
-    let mut peer = fixture::statement(Pair);
-    peer.etcd = EtcdWord::Running;
-    peer.eligible = true;
-    peer.disk_writable = true;
+    let peer = fit_peer_that_runs();
     facts.peer.statement = Some(peer.clone());
     let stops = |operation, stop: &[_], start: &[_]| Request {
         operation,
@@ -262,16 +264,8 @@ fn a_voter_that_stays_off_yields_to_a_fit_peer() {
         let facts = dyad_core::Facts { request, ..facts.clone() };
         assert_eq!(action(&facts), "nothing", "{:?}", facts.request);
     }
-    let unfit: [fn(&mut dyad_core::Statement); 4] = [
-        |peer| peer.eligible = false,
-        |peer| peer.disk_writable = false,
-        |peer| peer.leaving = true,
-        |peer| peer.etcd = EtcdWord::Stopped,
-    ];
-    for change in unfit {
-        let mut peer = peer.clone();
-        change(&mut peer);
-        facts.peer.statement = Some(peer);
+    for unfit in unfit_peers() {
+        facts.peer.statement = Some(unfit);
         assert_eq!(action(&facts), "nothing", "{:?}", facts.peer.statement);
     }
 }
@@ -300,7 +294,7 @@ fn of_two_that_yielded_one_takes_it_back() {
     facts.peer.statement = Some(peer.clone());
     assert_eq!(action(&facts), "wait", "between equals the policy decides");
 
-    let doubts: [fn(&mut dyad_core::Statement); 4] = [
+    let doubts: [fn(&mut Statement); 4] = [
         |peer| peer.solid_pair = false,
         |peer| peer.removal_committed = true,
         |peer| peer.member_id = Some(MemberId(77)),
@@ -318,7 +312,6 @@ fn of_two_that_yielded_one_takes_it_back() {
 /// called off in between, until Pacemaker goes on monitoring it. Anybody else's look changes nothing.
 #[test]
 fn a_leave_that_is_called_off_is_taken_back() {
-    use dyad_core::Statement;
     use dyad_core::facts::{Operation, Request};
     let mut facts = fixture::pair_at_rest();
     facts.dataset = fixture::dataset(Left);

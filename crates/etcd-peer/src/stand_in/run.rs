@@ -147,11 +147,13 @@ impl Threads {
         link: &Arc<Link>,
         work: impl FnOnce(&Link, &Sender<Event>) + Send + 'static,
     ) -> Result<(), Error> {
-        let (link, events) = (Arc::clone(link), self.report.clone());
+        let (stopped, link, events) = (link, Arc::clone(link), self.report.clone());
         let handle = std::thread::Builder::new()
             .name("stand-in".into())
             .spawn(move || work(&link, &events))
-            .map_err(Error::Thread)?;
+            .map_err(Error::Thread);
+        // Those that run are waited for on the way out: they must not wait for a release that never comes.
+        let handle = handle.inspect_err(|_| stopped.stop())?;
         self.handles.push(handle);
         Ok(())
     }

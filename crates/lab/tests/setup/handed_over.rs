@@ -49,6 +49,23 @@ pub(crate) fn write_settings(nodes: &Nodes, node: &str, peer_url: &str, members:
     nodes.shell_with(node, "cat > /etc/default/etcd", &settings);
 }
 
+/// The peer URLs of an etcd with a member on each node, and how they are told of each other.
+pub(crate) fn two_members(nodes: &Nodes) -> (Vec<String>, String) {
+    let urls: Vec<_> =
+        nodes.config().nodes.iter().map(|node| format!("http://{}:2380", node.link1)).collect();
+    let members: Vec<_> =
+        nodes.names().iter().zip(&urls).map(|(name, url)| format!("{name}={url}")).collect();
+    (urls, members.join(","))
+}
+
+/// Waits until an etcd that ran before takes a write, which the pair must still have.
+pub(crate) fn wait_for_old_etcd(nodes: &Nodes, node: &str) {
+    nodes.wait("the old etcd", || {
+        let put = ["env", "ETCDCTL_API=3", "etcdctl", "put", "before", "hand-over"];
+        (!nodes.exec(node, &put, COMMAND).unwrap().success()).then(|| "no write".into())
+    });
+}
+
 pub(crate) fn etcdctl(nodes: &Nodes, node: &str, words: &str) -> String {
     let script = format!("ETCDCTL_API=3 etcdctl --command-timeout=5s {words}");
     nodes.shell(node, &script)
@@ -99,10 +116,7 @@ fn one_member_is_taken_over() {
     let (old, new) = (second, first);
     let url = "http://127.0.0.1:2380";
     start_old_etcd(&nodes, old, url, &format!("{old}={url}"));
-    nodes.wait("the old etcd", || {
-        let put = ["env", "ETCDCTL_API=3", "etcdctl", "put", "before", "hand-over"];
-        (!nodes.exec(old, &put, COMMAND).unwrap().success()).then(|| "no write".into())
-    });
+    wait_for_old_etcd(&nodes, old);
     let clients = Clients::start(&nodes);
     let mut joins = nodes.begin_setup(new);
     let finished = nodes.exec(old, &as_words(&taking_over(old)), SETUP).unwrap();
@@ -139,10 +153,7 @@ fn a_static_pod_is_brought_back_and_then_taken_over() {
     nodes.shell(old, "mkdir -p /etc/kubernetes/manifests");
     nodes.shell_with(old, &format!("cat > {MANIFEST}"), "kind: Pod\n");
     nodes.shell(old, "systemd-run --quiet --unit=static-pods sh /root/static-pods");
-    nodes.wait("the old etcd", || {
-        let put = ["env", "ETCDCTL_API=3", "etcdctl", "put", "before", "hand-over"];
-        (!nodes.exec(old, &put, COMMAND).unwrap().success()).then(|| "no write".into())
-    });
+    wait_for_old_etcd(&nodes, old);
     let address = nodes.config().nodes[0].link1;
     let hold = format!(
         "systemd-run --quiet --unit=port-holder --service-type=exec python3 -c 'import socket, time; \
@@ -177,18 +188,13 @@ fn a_static_pod_is_brought_back_and_then_taken_over() {
 fn two_members_are_taken_over() {
     let nodes = Nodes::start(&config("two-members", false, true));
     let [first, second] = nodes.names();
-    let urls: Vec<_> =
-        nodes.config().nodes.iter().map(|node| format!("http://{}:2380", node.link1)).collect();
-    let members = format!("{first}={},{second}={}", urls[0], urls[1]);
+    let (urls, members) = two_members(&nodes);
     for (node, url) in nodes.names().iter().zip(&urls) {
         nodes.wait_booted(node);
         nodes.shell(node, "mount --bind /usr /usr; mount -o remount,bind,ro /usr; ! touch /usr/x");
         start_old_etcd(&nodes, node, url, &members);
     }
-    nodes.wait("the old etcds", || {
-        let put = ["env", "ETCDCTL_API=3", "etcdctl", "put", "before", "hand-over"];
-        (!nodes.exec(first, &put, COMMAND).unwrap().success()).then(|| "no write".into())
-    });
+    wait_for_old_etcd(&nodes, first);
     let clients = Clients::start(&nodes);
     let mut other = nodes.begin(second, &as_words(&taking_over(second)));
     let finished = nodes.exec(first, &as_words(&taking_over(first)), SETUP).unwrap();

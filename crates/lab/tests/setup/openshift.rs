@@ -2,7 +2,8 @@
 
 use crate::common::{COMMAND, Nodes, SETUP, config};
 use crate::handed_over::{
-    Clients, as_words, assert_taken_over, etcdctl, taking_over_by, write_settings,
+    Clients, as_words, assert_taken_over, etcdctl, taking_over_by, two_members, wait_for_old_etcd,
+    write_settings,
 };
 
 /// API server, etcd operator and kubelet of a node.
@@ -48,18 +49,13 @@ fn taking_over(node: &str) -> Vec<String> {
 fn the_operator_lets_go_of_its_etcd() {
     let nodes = Nodes::start(&config("openshift", false, true));
     let [first, second] = nodes.names();
-    let urls: Vec<_> =
-        nodes.config().nodes.iter().map(|node| format!("http://{}:2380", node.link1)).collect();
-    let members = format!("{first}={},{second}={}", urls[0], urls[1]);
+    let (urls, members) = two_members(&nodes);
     for (node, url) in nodes.names().iter().zip(&urls) {
         nodes.wait_booted(node);
         write_settings(&nodes, node, url, &members);
         start_control_plane(&nodes, node);
     }
-    nodes.wait("the old etcds", || {
-        let put = ["env", "ETCDCTL_API=3", "etcdctl", "put", "before", "hand-over"];
-        (!nodes.exec(first, &put, COMMAND).unwrap().success()).then(|| "no write".into())
-    });
+    wait_for_old_etcd(&nodes, first);
     let settings = r#"{"data":{"config.yaml":"its own"}}"#;
     etcdctl(&nodes, first, &format!("put {OPERATOR_CONFIG} '{settings}'"));
     topology(&nodes, "HighlyAvailable");

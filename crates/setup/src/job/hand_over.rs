@@ -6,6 +6,7 @@
 //! new etcd serves, the old one is brought back with its data.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -29,6 +30,8 @@ const READY: &str = "ready";
 const TOLD: &str = "told";
 /// How long clients may wait for the new etcd before the old one is brought back.
 const SERVE_LIMIT: Duration = Duration::from_mins(1);
+/// What is wrong with two data directories between which nothing can be moved.
+const ONE_FILE_SYSTEM: &str = "both data directories must be on one file system";
 /// One request to etcd.
 const REQUEST_LIMIT: Duration = Duration::from_secs(5);
 
@@ -69,6 +72,7 @@ pub(super) fn run(work: &mut Work<'_>, clock: &mut Clock<'_>) -> Result<String, 
     let dataset = etcd_disk::read(&old.data_dir).map_err(|error| Trouble::failed(&error))?;
     let voters = check(&dataset, &old)?;
     old.old.check(&kept, &old.data_dir)?;
+    check_one_file_system(&old.data_dir, &node.pair.etcd.data_dir)?;
     if old.old.is_active(&old.data_dir, clock) {
         let client = old_client(node, &dataset)?;
         rename_member(node, &client, &dataset)?;
@@ -171,6 +175,19 @@ fn check(dataset: &Dataset, old: &HandOver) -> Result<usize, Trouble> {
     }
 }
 
+/// The data are moved, not copied; that this cannot be done must not show only when the old etcd has ended.
+fn check_one_file_system(from: &Path, to: &Path) -> Result<(), Trouble> {
+    let device = |path: &Path| {
+        let there = path.ancestors().find(|path| path.exists());
+        there.and_then(|path| fs::metadata(path).ok()).map(|found| found.dev())
+    };
+    if device(from) == device(to) {
+        return Ok(());
+    }
+    let why = format!("{} and {} are on two file systems", from.display(), to.display());
+    Err(not_fit(why).hint(ONE_FILE_SYSTEM))
+}
+
 /// A client of the old etcd: by the pair's own address and certificates, or plainly by the loopback.
 fn old_client(node: &Node, dataset: &Dataset) -> Result<Client, Trouble> {
     let endpoints = Endpoints::new(&node.pair);
@@ -271,9 +288,7 @@ fn exchange(
     if let Some(above) = to.parent() {
         record::create_directory(above).map_err(|error| Trouble::failed(&error))?;
     }
-    fs::rename(from, to).map_err(|error| {
-        bundle::io("move", from)(error).hint("both data directories must be on one file system")
-    })?;
+    fs::rename(from, to).map_err(|error| bundle::io("move", from)(error).hint(ONE_FILE_SYSTEM))?;
     for directory in [to.parent(), from.parent()].into_iter().flatten() {
         record::sync_directory(directory).map_err(|error| Trouble::failed(&error))?;
     }
@@ -359,6 +374,16 @@ mod tests {
         fs::remove_dir(source.parent().unwrap()).unwrap();
         assert!(!put_back(&source, &target));
         assert!(target.exists());
+    }
+
+    /// Two file systems are found before anything is stopped, also where the target is not there yet.
+    #[test]
+    fn data_cannot_be_moved_between_file_systems() {
+        let directory = tempfile::tempdir().unwrap();
+        let (from, to) = (directory.path(), directory.path().join("not/yet"));
+        assert!(check_one_file_system(from, &to).is_ok());
+        let trouble = check_one_file_system(from, Path::new("/proc/self")).unwrap_err();
+        assert!(trouble.why.contains("/proc/self"), "{}", trouble.why);
     }
 
     /// One or two voters are taken over; a third member, a learner or damage is refused by name.
