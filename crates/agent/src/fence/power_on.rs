@@ -6,6 +6,7 @@
 use std::io::{self, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use dyad_http::Deadline;
@@ -20,6 +21,9 @@ use super::turn::Turns;
 pub(super) const OPTION: &str = "--power-on-after-reboot";
 /// How long the power may take to come before On is asked for again.
 const ASK_AGAIN: Duration = Duration::from_secs(5);
+/// How long the node rests without power. The survivor takes over meanwhile, and its processors are its own; and
+/// there are BMCs that ignore an On that follows its Off at once.
+const REST: Duration = Duration::from_millis(300);
 
 /// Starts the process.
 pub(super) fn start(input: &Input, number: u64) -> io::Result<()> {
@@ -48,6 +52,7 @@ pub(super) fn run(number: &str) -> Result<Outcome, Failure> {
     let deadline = Deadline::after(settings.on_timeout);
     let what = format!("powering on {} after it was fenced", object(&settings));
     let turns = Turns::of(&settings);
+    thread::sleep(REST.min(deadline.remaining()));
     match power_on(&settings, &turns, number, deadline) {
         Ok(true) => {
             turns.remember_power_on(None, Deadline::after(ASK_AGAIN));
