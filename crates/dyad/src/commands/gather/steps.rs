@@ -12,11 +12,11 @@ use dyad_node::Node;
 use dyad_program::{command, run};
 use dyad_status::look::{PATIENT, look};
 
-use super::{FILE_BYTES_MAX, STEP_LIMIT};
+use super::{FILE_BYTES_MAX, STEP_HEADROOM, STEP_LIMIT};
 use crate::cli::GatherArguments;
 
 /// The other node gathers as we do: every step of it has a limit of its own.
-const OTHER_LIMIT: Duration = Duration::from_mins(3);
+pub(super) const OTHER_LIMIT: Duration = Duration::from_mins(3);
 
 /// One step.
 pub(super) struct Step {
@@ -35,15 +35,27 @@ pub(super) enum Source {
     /// The end of a file.
     File(PathBuf),
     /// What was looked at from within.
-    Text(Box<dyn Fn() -> Result<String, String>>),
+    Text(Box<dyn Fn() -> Result<String, String> + Send>),
     /// The bundle of the other node.
-    Other(String),
+    Other { node: String, address: String },
 }
 
 impl Source {
-    /// Whether it is packed already, and was cleaned where it was made.
-    pub(super) fn is_packed(&self) -> bool {
-        matches!(self, Self::Other(_))
+    /// The other node, if this is its bundle: packed already, and cleaned where it was made.
+    pub(super) fn other(&self) -> Option<String> {
+        match self {
+            Self::Other { node, .. } => Some(node.clone()),
+            _ => None,
+        }
+    }
+
+    /// When it is cut off. A program is ended by its own limit, which tells more.
+    pub(super) fn limit(&self) -> Duration {
+        match self {
+            Self::Program(_) => STEP_LIMIT + STEP_HEADROOM,
+            Self::File(_) | Self::Text(_) => STEP_LIMIT,
+            Self::Other { .. } => OTHER_LIMIT + STEP_HEADROOM,
+        }
     }
 
     /// Gets it, or says why not.
@@ -52,7 +64,7 @@ impl Source {
             Self::Program(words) => program(words),
             Self::File(path) => file(path).map_err(|error| format!("{}: {error}", path.display())),
             Self::Text(look) => look().map(String::into_bytes),
-            Self::Other(address) => other(address),
+            Self::Other { address, .. } => other(address),
         }
     }
 }
@@ -129,8 +141,10 @@ pub(super) fn all(node: &Node, arguments: &GatherArguments) -> Vec<Step> {
     ));
     if !arguments.only_here {
         let address = node.peer().addresses.first().map(ToString::to_string).unwrap_or_default();
-        let (what, file) = ("the other node's own bundle", format!("{}.tar.zst", node.peer().name));
-        steps.push(Step { name: "other node", file, what, source: Source::Other(address) });
+        let peer = node.peer().name.to_string();
+        let (what, file) = ("the other node's own bundle", format!("{peer}.tar.zst"));
+        let source = Source::Other { node: peer, address };
+        steps.push(Step { name: "other node", file, what, source });
     }
     steps
 }
