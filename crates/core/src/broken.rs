@@ -92,6 +92,10 @@ pub enum Broken {
     ServedHistoryYields,
     /// A deaf node yields though a change of the membership is in its tail.
     YieldsInMidChange,
+    /// A voter that was stopped for good keeps its vote.
+    StoppedForGoodHoldsOn,
+    /// Two that yielded to each other both wait.
+    BothYieldsStand,
 }
 
 impl Broken {
@@ -176,5 +180,7 @@ impl Broken {
             Self::YieldsInMidChange,
             "A deaf node yields though a change of the membership is in its tail.",
         ),
+        (Self::StoppedForGoodHoldsOn, "A voter that was stopped for good keeps its vote."),
+        (Self::BothYieldsStand, "Two that yielded to each other both wait."),
     ];
 }

@@ -101,8 +101,8 @@ fn record_holds(facts: &Facts, other: Option<MemberId>) -> bool {
 
 impl Facts {
     /// R2a: whether these facts still hold after an announcement, if Corosync now says this and nothing else was
-    /// asked again.
-    pub fn still_hold(&self, ring: &crate::ids::RingId, quorate: bool) -> bool {
+    /// asked again; quorum only if it was.
+    pub fn still_hold(&self, ring: &crate::ids::RingId, quorate: Option<bool>) -> bool {
         crate::rules::take_over::still_holds(self, ring, quorate)
     }
 

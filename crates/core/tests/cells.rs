@@ -196,11 +196,14 @@ fn a_short_second_look_needs_the_same_membership() {
     let mut facts = fixture::pair_at_rest();
     let ring = facts.ring.clone();
     facts.peer.present = false;
-    assert!(facts.still_hold(&ring, true));
-    assert!(!facts.still_hold(&ring, false));
-    assert!(!facts.still_hold(&"another".into(), true));
+    assert!(facts.still_hold(&ring, Some(true)) && facts.still_hold(&ring, Option::None));
+    assert!(!facts.still_hold(&ring, Some(false)));
+    assert!(!facts.still_hold(&"another".into(), Some(true)));
+    facts.pacemaker.quorate = false;
+    assert!(!facts.still_hold(&ring, Option::None));
+    facts.pacemaker.quorate = true;
     facts.peer.present = true;
-    assert!(!facts.still_hold(&ring, true));
+    assert!(!facts.still_hold(&ring, Some(true)) && !facts.still_hold(&ring, Option::None));
 }
 
 /// The other one runs, waits for a vote, and could go on alone.

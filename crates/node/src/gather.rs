@@ -161,15 +161,14 @@ impl Sources<'_> {
         Some(again)
     }
 
-    /// Whether the membership of these facts still stands, by its number, else by the tool. With the membership
-    /// stands its quorum: nothing else changes it in a cluster of two.
+    /// Whether the membership of these facts still stands, by its number, else by the tool.
     fn membership_holds(&self, facts: &Facts) -> bool {
         let own = self.id_of(self.own);
         if own.is_some_and(|own| corosync::is_unchanged(&facts.ring, own)) {
-            return facts.still_hold(&facts.ring, facts.pacemaker.quorate);
+            return facts.still_hold(&facts.ring, None);
         }
         corosync::membership()
-            .is_ok_and(|seen| facts.still_hold(&RingId::from(seen.ring.as_str()), seen.quorate))
+            .is_ok_and(|seen| facts.still_hold(&seen.ring.as_str().into(), Some(seen.quorate)))
     }
 
     /// Corosync's number for a node: its place in the pair.

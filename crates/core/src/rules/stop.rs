@@ -57,7 +57,8 @@ fn yields_at_rest(facts: &Facts, standing: &Standing) -> Option<Verdict> {
     let due = facts.request.operation == Operation::Stop
         && is_planned(facts)
         && !ends(&facts.request, name)
-        && facts.heard().is_some_and(|heard| live::lets_go_on(facts, standing, heard));
+        && facts.heard().is_some_and(|heard| live::lets_go_on(facts, standing, heard))
+        && !broken!(facts, StoppedForGoodHoldsOn);
     let because = || format!("this etcd stays off, and {name} is fit to go on");
     due.then(|| Verdict::new(Action::Yield, Rule::R8, because()))
 }

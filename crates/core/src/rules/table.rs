@@ -201,7 +201,7 @@ fn one_of_two(facts: &Facts, heard: &Statement, rule: Rule) -> Verdict {
         Some(stated) if stated != mine => mine > stated,
         _ => facts.comes_first(),
     };
-    if goes_on {
+    if goes_on && !broken!(facts, BothYieldsStand) {
         let because = format!("{name} yielded too, and its log is not newer: this node goes on");
         return Verdict::new(Action::TakeBackYield, rule, because);
     }

@@ -25,8 +25,10 @@ fn missing<T>(what: impl Into<String>, command: impl Into<String>) -> Result<T, 
 /// R2a, the second look: whether the facts of the first still hold if nothing but Corosync is asked again.
 ///
 /// What can change the decision is the peer coming back, and that is a new membership of Corosync. If the peer
-/// was there all the time its statements count, and there is no short cut.
-pub(crate) fn still_holds(facts: &Facts, ring: &RingId, quorate: bool) -> bool {
+/// was there all the time its statements count, and there is no short cut. Where quorum was not asked for again, it is
+/// what it was: in a cluster of two, nothing takes it away but a new membership.
+pub(crate) fn still_holds(facts: &Facts, ring: &RingId, quorate: Option<bool>) -> bool {
+    let quorate = quorate.unwrap_or(facts.pacemaker.quorate);
     !facts.peer.present && facts.ring == *ring && quorate
 }
 

@@ -19,6 +19,8 @@ pub struct Report {
     pub by_action: BTreeMap<&'static str, Counts>,
     /// What came of all requests.
     pub total: Counts,
+    /// What came of the writes through each node.
+    pub writes_by_endpoint: BTreeMap<String, Counts>,
     /// The longest time without an acknowledged write, through any node.
     pub longest_gap: Option<Gap>,
     /// The same through each node.
@@ -114,7 +116,11 @@ pub fn report(history: &History, since_ns: Option<u64>) -> Report {
     let end = operations.iter().filter_map(ended).max().unwrap_or(start);
     let mut by_action: BTreeMap<&'static str, Counts> = BTreeMap::new();
     let mut total = Counts::default();
+    let mut writes_by_endpoint: BTreeMap<String, Counts> = BTreeMap::new();
     for operation in operations {
+        if operation.action.mutates() {
+            writes_by_endpoint.entry(operation.endpoint.to_string()).or_default().add(operation);
+        }
         total.add(operation);
         by_action.entry(operation.action.name()).or_default().add(operation);
     }
@@ -140,6 +146,7 @@ pub fn report(history: &History, since_ns: Option<u64>) -> Report {
         duration_ms: ms(end - start),
         by_action,
         total,
+        writes_by_endpoint,
         longest_gap: longest_gap(&acknowledged(operations, None), start, end),
         longest_gap_by_endpoint: endpoints.iter().filter_map(gap_through).collect(),
         first_write_after: endpoints.iter().filter_map(first_through).collect(),
@@ -151,6 +158,11 @@ pub fn report(history: &History, since_ns: Option<u64>) -> Report {
 }
 
 impl Counts {
+    /// Not known to have worked.
+    pub fn unanswered(&self) -> u64 {
+        self.failed + self.unknown
+    }
+
     fn add(&mut self, operation: &Operation) {
         match operation.outcome {
             Outcome::Ok(_) => self.ok += 1,
@@ -289,6 +301,8 @@ mod tests {
         let report = report(&history, Some(2_500_000));
         assert_eq!(report.total, Counts { ok: 3, failed: 1, unknown: 1 });
         assert_eq!(report.by_action["put"], Counts { ok: 1, failed: 1, unknown: 1 });
+        assert_eq!(report.writes_by_endpoint["a"], Counts { ok: 2, failed: 0, unknown: 0 });
+        assert_eq!(report.writes_by_endpoint["b"], Counts { ok: 0, failed: 1, unknown: 1 });
         let gap = report.longest_gap.unwrap();
         assert_eq!((gap.from_ns, gap.to_ns), (2_000_000, 7_000_000));
         let never = report.longest_gap_by_endpoint["b"];

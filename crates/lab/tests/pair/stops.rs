@@ -41,6 +41,8 @@ fn one(leaver: &str, leader: &str) {
     let judged = clients.judge(&pair);
     let gap = judged.report.longest_gap_by_endpoint.get(&stays);
     eprintln!("the longest time without a write through {stays}: {gap:?}");
+    let writes = judged.report.writes_by_endpoint[&stays];
+    assert!(writes.ok > 0 && writes.unanswered() == 0, "writes through {stays}: {writes:?}");
     assert_eq!(pair.powered_off(), Vec::<String>::new());
 }
 

@@ -1,5 +1,7 @@
 //! Scenarios `two failures`: both nodes die, one after the other or together.
 
+use dyad_judge::verdict::Answer;
+
 use crate::common::Pair;
 
 /// Both nodes lose their power under load. Both copies are whole: the pair starts again by itself, and every
@@ -125,6 +127,6 @@ fn a_stale_copy_goes_on_only_by_a_person() {
     pair.run("node-b", &["test", "-d", "/var/lib/etcd/member/wal"]);
     // What was written on the newer copy alone is lost to clients, as was said: the judge sees it.
     let (_, answer, verdict) = clients.end(&pair);
-    eprintln!("{answer:?}: {}", verdict.lines().next().unwrap_or_default());
+    assert_eq!(answer, Answer::Bad, "{verdict}");
     pair.end();
 }

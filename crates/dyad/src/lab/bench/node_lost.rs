@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::Context as _;
 use dyad_judge::clock::now_ns;
+use dyad_judge::load::Counts;
 use dyad_lab::ExecTarget;
 use dyad_lab::protocol::PowerAction;
 use dyad_lab::timeline::{Entry, Phase, Timeline};
@@ -13,7 +14,7 @@ use dyad_lab::timeline::{Entry, Phase, Timeline};
 use super::pair::Pair;
 use super::results::{
     COPY, FAULT_TO_WRITE, FENCED_TO_WRITE, JOIN, LOST_WITH_NODE, PROOF_TO_WRITE, REJOIN, SLOWEST,
-    STOP_GAP, STOP_SLOWEST, Samples, VOTE,
+    STOP_FAILED, STOP_GAP, STOP_SLOWEST, Samples, VOTE,
 };
 use crate::lab::run::failure;
 
@@ -81,6 +82,8 @@ impl Pair<'_> {
         samples.add(STOP_GAP, gap.map(|gap| gap.length_ms));
         let slowest = report.slowest_by_endpoint.get(&stays);
         samples.add(STOP_SLOWEST, slowest.map(|slowest| slowest.waited_ms));
+        let failed = report.writes_by_endpoint.get(&stays).map(Counts::unanswered);
+        samples.add(STOP_FAILED, failed.and_then(|count| Some(u32::try_from(count).ok()?.into())));
         self.wait_whole()
     }
 

@@ -44,6 +44,7 @@ pub(super) const JOIN: What = ms("learner added -> barrier passed (ms)");
 pub(super) const COPY: What = ms("the same bytes copied by the same link (ms)");
 pub(super) const STOP_GAP: What = ms("planned stop: longest time without a write (ms)");
 pub(super) const STOP_SLOWEST: What = ms("planned stop: slowest write of who stays (ms)");
+pub(super) const STOP_FAILED: What = count("planned stop: failed writes of who stays");
 pub(super) const CUT_TO_WRITE: What = ms("links cut both ways -> first write (ms)");
 pub(super) const CUT_LOST: What = count("links cut both ways: acknowledged writes lost");
 pub(super) const ONE_WAY_TO_WRITE: What = ms("links cut one way -> first write (ms)");
@@ -53,7 +54,7 @@ pub(super) const PROCESSES: What =
     What { name: "one monitor of a healthy voter: processes", unit: Unit::Each };
 
 /// The order of the table.
-const ORDER: [What; 17] = [
+const ORDER: [What; 18] = [
     FAULT_TO_WRITE,
     FENCED_TO_WRITE,
     PROOF_TO_WRITE,
@@ -65,6 +66,7 @@ const ORDER: [What; 17] = [
     COPY,
     STOP_GAP,
     STOP_SLOWEST,
+    STOP_FAILED,
     CUT_TO_WRITE,
     CUT_LOST,
     ONE_WAY_TO_WRITE,
