@@ -3,7 +3,9 @@
 use dyad::commands::status::text;
 use dyad_core::state::State;
 use dyad_status::Status;
-use dyad_status::document::{Etcd, FenceDevice, FenceEvent, Fencing, Incident, Link, Node, Unit};
+use dyad_status::document::{
+    Detection, Drill, Etcd, FenceDevice, FenceEvent, Fencing, Incident, Link, Node, Unit,
+};
 
 const NOW_MS: u64 = 1_794_805_200_000;
 
@@ -33,6 +35,7 @@ fn device(node: &str, by: &str) -> FenceDevice {
         tested_by: Some(by.into()),
         works: Some(true),
         test_interval_ms: 60_000,
+        test_since_ms: Some(NOW_MS - 86_400_000 * 12),
     }
 }
 
@@ -70,7 +73,20 @@ fn protected() -> Status {
                 outcome: "success".into(),
                 completed: Some("2026-11-04 05:06:37.657904Z".into()),
             }),
+            last_drill: Some(Drill {
+                time_ms: NOW_MS - 86_400_000 * 30,
+                node: "node-b".into(),
+                failure: None,
+                fenced_after_ms: Some(2_300),
+                longest_write_gap_ms: Some(2_450),
+                protected_after_ms: Some(74_000),
+            }),
         },
+        detection: Some(Detection {
+            token_timeout_ms: 3_000,
+            token_silence_ms: 560,
+            tokens_lost: 1,
+        }),
         units: ["crio.service", "kubelet.service"]
             .map(|name| Unit { name: name.into(), runs_here: Some(true), runs_on_peer: Some(true) })
             .into(),
@@ -81,6 +97,7 @@ fn protected() -> Status {
             end_ms: Some(NOW_MS - 86_400_000 * 12),
             duration_ms: 41_000,
             what: "node-b is offline and clean; this node was a voter with it in this boot".into(),
+            steps: Vec::new(),
         }),
     }
 }
@@ -135,7 +152,16 @@ fn a_person_is_needed() {
     set(&mut status, State::Blocked, because);
     status.since_ms = None;
     status.next = Some("dyad confirm --yes-peer-is-down node-b --accept-possible-loss".into());
-    status.nodes[0].etcd = Etcd { eligible: Some(false), ..etcd("stopped") };
+    let alarms = vec!["etcd raised an alarm: the database is full (NOSPACE)".into()];
+    status.nodes[0].etcd = Etcd { eligible: Some(false), alarms, ..etcd("stopped") };
+    status.fencing.devices[1].works = Some(false);
+    status.fencing.last_drill = Some(Drill {
+        failure: Some("fencing node-b: it did not end within 60 s".into()),
+        fenced_after_ms: None,
+        longest_write_gap_ms: None,
+        protected_after_ms: None,
+        ..status.fencing.last_drill.take().unwrap()
+    });
     insta::assert_snapshot!("blocked", report(&status));
 }
 
@@ -170,7 +196,12 @@ fn half_of_it_does_not_answer() {
             .fencing
             .devices
             .into_iter()
-            .map(|device| FenceDevice { works: None, tested_by: None, ..device })
+            .map(|device| FenceDevice {
+                works: None,
+                tested_by: None,
+                test_since_ms: None,
+                ..device
+            })
             .collect(),
         ..Fencing::default()
     };
@@ -187,6 +218,8 @@ fn long_names_fit() {
     }
     set(&mut status, State::CatchingUp, "node1.example.com copies the data (43 %)");
     status.on = Some(names[0].into());
+    // Also this node may be behind: the leader is another one.
+    status.nodes[0].etcd.behind_entries = Some(2);
     status.nodes[1].etcd =
         Etcd { caught_up_percent: Some(43), behind_entries: Some(812), ..etcd("learner") };
     for link in &mut status.links {

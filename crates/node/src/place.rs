@@ -53,6 +53,11 @@ impl Place {
         self.state.join("resolving.json")
     }
 
+    /// What the last drill that was typed on this node came to.
+    pub fn last_drill(&self) -> PathBuf {
+        self.state.join("drill.json")
+    }
+
     /// Held by whoever decides and acts on this node.
     pub fn lock(&self) -> PathBuf {
         self.runtime.join("lock")

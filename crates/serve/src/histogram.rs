@@ -1,5 +1,6 @@
 //! How long things took, counted as they happen.
 
+use dyad_status::events::Event;
 use dyad_status::history::Moment;
 
 use crate::watch::Counts;
@@ -33,20 +34,27 @@ impl Histogram {
     }
 }
 
-/// Up to when the past has been counted.
+/// Up to when the past has been counted, in milliseconds since 1970.
 #[derive(Debug, Default)]
 pub(crate) struct Past {
-    take_over_ms: u64,
-    fencing_ms: u64,
+    take_over: u64,
+    fencing: u64,
+    attempt: u64,
 }
 
 impl Past {
     /// Counts what is new in the decision log and in the record of events. What happened before this process began is
     /// looked at, and not counted.
-    pub(crate) fn count(&mut self, counts: &mut Counts, moments: &[Moment], first: bool) {
+    pub(crate) fn count(
+        &mut self,
+        counts: &mut Counts,
+        moments: &[Moment],
+        events: &[Event],
+        first: bool,
+    ) {
         for (end_ms, took_ms) in take_overs(moments) {
-            if end_ms > self.take_over_ms {
-                self.take_over_ms = end_ms;
+            if end_ms > self.take_over {
+                self.take_over = end_ms;
                 if !first {
                     // Counted here, not from what was seen: a node may be back between two looks.
                     counts.failovers += 1;
@@ -54,11 +62,22 @@ impl Past {
                 }
             }
         }
-        for (end_ms, took_ms) in fencings(&dyad_status::events::recorded()) {
-            if end_ms > self.fencing_ms {
-                self.fencing_ms = end_ms;
+        for (end_ms, took_ms) in fencings(events) {
+            if end_ms > self.fencing {
+                self.fencing = end_ms;
                 if !first {
                     counts.fencing.add(&FENCING_SECONDS, took_ms);
+                }
+            }
+        }
+        // Each attempt counts, also one without a loss before it, as in a drill.
+        for event in events.iter().filter(|event| event.is_fencing()) {
+            if event.time_ms > self.attempt {
+                self.attempt = event.time_ms;
+                if !first {
+                    let counter =
+                        if event.ok { &mut counts.fenced } else { &mut counts.fencings_failed };
+                    *counter += 1;
                 }
             }
         }
@@ -85,7 +104,7 @@ fn take_overs(moments: &[Moment]) -> Vec<(u64, u64)> {
 }
 
 /// When each fencing ended well, and how long after the node was lost that was.
-fn fencings(events: &[dyad_status::events::Event]) -> Vec<(u64, u64)> {
+fn fencings(events: &[Event]) -> Vec<(u64, u64)> {
     let mut found = Vec::new();
     for (place, event) in events.iter().enumerate().filter(|(_, event)| event.is_fenced()) {
         let lost = events[..place].iter().rev().find(|before| before.is_lost(&event.node));
@@ -125,13 +144,39 @@ mod tests {
         let mut moments =
             vec![at(100, "announceTakeOver"), at(130, "takeOver"), at(200, "takeOver")];
         let (mut past, mut counts) = (Past::default(), Counts::default());
-        past.count(&mut counts, &moments, true);
+        past.count(&mut counts, &moments, &[], true);
         assert_eq!(counts.take_over.count, 0);
         moments.extend([at(900, "announceTakeOver"), at(960, "takeOver")]);
         for _ in 0..2 {
-            past.count(&mut counts, &moments, false);
+            past.count(&mut counts, &moments, &[], false);
             assert_eq!((counts.take_over.count, counts.take_over.sum), (1, 0.06));
             assert_eq!(counts.failovers, 1);
+        }
+    }
+
+    /// Fencings are counted by their result, each once; what is not switched off is none.
+    #[test]
+    fn fencings_are_counted_by_result() {
+        let event = |time_ms, event: &str, what: &str, ok| Event {
+            time_ms,
+            event: event.into(),
+            node: "node-b".into(),
+            what: what.into(),
+            ok,
+            text: String::new(),
+        };
+        let mut events = vec![event(100, "fencing", "reboot", false)];
+        let (mut past, mut counts) = (Past::default(), Counts::default());
+        past.count(&mut counts, &[], &events, true);
+        events.extend([
+            event(200, "node", "lost", false),
+            event(300, "fencing", "reboot", false),
+            event(400, "fencing", "off", true),
+            event(500, "fencing", "on", true),
+        ]);
+        for _ in 0..2 {
+            past.count(&mut counts, &[], &events, false);
+            assert_eq!((counts.fenced, counts.fencings_failed, counts.fencing.count), (1, 1, 1));
         }
     }
 }

@@ -11,6 +11,7 @@ pub mod metrics;
 pub mod page;
 mod picture;
 mod server;
+mod timeline;
 pub mod watch;
 
 pub use access::Access;

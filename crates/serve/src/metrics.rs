@@ -23,11 +23,29 @@ pub const TABLE: &[(&str, &str, &str)] = &[
     ("dyad_state_since_timestamp_seconds", "gauge", "since when the pair is in its state"),
     ("dyad_incident_active", "gauge", "1 while the pair is not protected"),
     ("dyad_incident_duration_seconds", "gauge", "how long the last incident lasted, or has lasted"),
+    ("dyad_pair_info", "gauge", "1, with the names of the pair and of the node that looks"),
     ("dyad_failovers_total", "counter", "nodes lost and survived since this process began"),
     (
         "dyad_alone_seconds_total",
         "counter",
         "time that one node served alone since this process began",
+    ),
+    (
+        "dyad_detection_margin_seconds",
+        "gauge",
+        "what was left of Corosync's token time-out at the longest silence of the token that a look met in the last five \
+         minutes (mean of the last rounds, or since the last token); shorter peaks between looks are not seen",
+    ),
+    ("dyad_detection_token_timeout_seconds", "gauge", "silence after which a node is lost"),
+    (
+        "dyad_tokens_lost_total",
+        "counter",
+        "times that Corosync lost its token since it started on this node",
+    ),
+    (
+        "dyad_fencings_total",
+        "counter",
+        "attempts to switch a node off that ended, by result, since this process began",
     ),
     (
         "dyad_fencing_duration_seconds",
@@ -51,7 +69,7 @@ pub const TABLE: &[(&str, &str, &str)] = &[
     ("dyad_etcd_role", "gauge", "1 for the role of the node's etcd"),
     ("dyad_etcd_db_size_bytes", "gauge", "size of the database"),
     ("dyad_etcd_db_in_use_bytes", "gauge", "used part of the database"),
-    ("dyad_etcd_behind_entries", "gauge", "log entries behind this node"),
+    ("dyad_etcd_behind_entries", "gauge", "log entries behind the further of the two nodes"),
     ("dyad_etcd_caught_up_ratio", "gauge", "how much of the log a learner has"),
     ("dyad_etcd_alarms", "gauge", "alarms that etcd has raised"),
     ("dyad_disk_writable", "gauge", "1 if the data's disk takes writes and has room"),
@@ -151,6 +169,13 @@ fn values(name: &str, status: &Status, counts: Counts) -> Vec<(String, f64)> {
             let incident = status.incident.as_ref();
             incident.map(|incident| one(seconds(incident.duration_ms))).unwrap_or_default()
         }
+        "dyad_pair_info" => {
+            vec![(labels(&[("pair", &status.pair), ("node", &status.seen_by)]), 1.0)]
+        }
+        "dyad_fencings_total" => vec![
+            (labels(&[("result", "success")]), number(counts.fenced)),
+            (labels(&[("result", "failed")]), number(counts.fencings_failed)),
+        ],
         "dyad_failovers_total" => one(number(counts.failovers)),
         "dyad_alone_seconds_total" => one(counts.alone.as_secs_f64()),
         "dyad_node_in_cluster" => by_node(&|node| node.in_cluster.map(flag)),
@@ -170,7 +195,22 @@ fn values(name: &str, status: &Status, counts: Counts) -> Vec<(String, f64)> {
         "dyad_fencing_enabled" => {
             status.fencing.enabled.map(|on| one(flag(on))).unwrap_or_default()
         }
+        name if name.starts_with("dyad_detection") || name == "dyad_tokens_lost_total" => {
+            of_detection(name, status, counts).map(one).unwrap_or_default()
+        }
         _ => of_parts(name, status),
+    }
+}
+
+/// How near the nodes come to being taken for lost.
+fn of_detection(name: &str, status: &Status, counts: Counts) -> Option<f64> {
+    let detection = status.detection.as_ref()?;
+    let timeout = seconds(detection.token_timeout_ms);
+    match name {
+        "dyad_detection_margin_seconds" => Some(timeout - seconds(counts.silence_ms?)),
+        "dyad_detection_token_timeout_seconds" => Some(timeout),
+        "dyad_tokens_lost_total" => Some(number(detection.tokens_lost)),
+        _ => None,
     }
 }
 
@@ -230,6 +270,34 @@ mod tests {
     #[test]
     fn labels_are_escaped() {
         assert_eq!(labels(&[("unit", "a\"b\\c\nd")]), "{unit=\"a\\\"b\\\\c\\nd\"}");
+    }
+
+    /// The margin is what the longest silence has left of the time-out; unknown without Corosync. Fencings have both their
+    /// results from the beginning, so that the first failure is an increase.
+    #[test]
+    fn margin_and_fencings_are_told() {
+        let mut status: Status =
+            serde_json::from_str(include_str!("../tests/data/protected.json")).unwrap();
+        status.detection = Some(dyad_status::document::Detection {
+            token_timeout_ms: 1_000,
+            token_silence_ms: 180,
+            tokens_lost: 3,
+        });
+        let counts = Counts { silence_ms: Some(750), fencings_failed: 2, ..Counts::default() };
+        let text = metrics(&status, counts);
+        for line in [
+            "\ndyad_detection_margin_seconds 0.25\n",
+            "\ndyad_detection_token_timeout_seconds 1\n",
+            "\ndyad_tokens_lost_total 3\n",
+            "\ndyad_fencings_total{result=\"success\"} 0\n",
+            "\ndyad_fencings_total{result=\"failed\"} 2\n",
+            "\ndyad_pair_info{pair=\"shop-17\",node=\"node-a\"} 1\n",
+        ] {
+            assert!(text.contains(line), "{line} is not in {text}");
+        }
+        status.detection = None;
+        let text = metrics(&status, counts);
+        assert!(!text.contains("dyad_detection") && !text.contains("dyad_tokens"), "{text}");
     }
 
     /// Names carry their unit last, and counters end in `_total`, as Prometheus wants it.

@@ -6,10 +6,11 @@ use std::fmt::Write as _;
 
 use dyad_core::state::{State, Urgency};
 use dyad_status::Status;
-use dyad_status::document::Incident;
+use dyad_status::document::{FenceDevice, Incident};
 use dyad_status::words::{bytes, duration, moment};
 
 use crate::picture;
+use crate::timeline::timeline;
 
 const STYLE: &str = "\
 :root{color-scheme:light dark;--ink:#1b2330;--paper:#f6f7f9;--card:#fff;--line:#d6dbe3;--soft:#5b6676;\
@@ -35,7 +36,13 @@ svg rect{fill:none;stroke-width:2.5}svg line{stroke-width:2.5}.up rect,.up line{
 stroke-dasharray:2 5}footer{color:var(--soft);font-size:.85rem;margin-top:1.2rem}\
 @media(max-width:40rem){td,th{padding-right:.5rem;font-size:.85rem}section,.answer{padding:.8rem}}\
 .bar{height:.6rem;background:var(--line);border-radius:.3rem;overflow:hidden}\
-.bar i{display:block;height:100%;background:var(--care)}";
+.bar i{display:block;height:100%;background:var(--care)}\
+article+article{border-top:1px solid var(--line);margin-top:.8rem;padding-top:.6rem}h3{font-size:.95rem;margin:0}\
+article p{margin:.1rem 0 .4rem;font-size:.95rem;color:var(--soft)}.story{margin:0}\
+.story svg{max-width:40rem;display:block}.story line{stroke:var(--line);stroke-width:4}\
+.story .open line{stroke-dasharray:3 5}.story circle{fill:var(--card);stroke:var(--soft);stroke-width:2}\
+.story svg text{font-size:13px}.story ol{display:flex;flex-wrap:wrap;gap:.1rem 1.6rem;margin:.2rem 0;\
+padding-left:1.2rem;font-size:.9rem}.story small{color:var(--soft);white-space:nowrap}";
 
 /// Keeps the page fresh: whenever there is something new, it is fetched and put in place.
 const SCRIPT: &str = "\
@@ -68,8 +75,8 @@ pub fn page(status: &Status, incidents: &[Incident]) -> String {
     add_answer(status, &mut html);
     let _ = write!(html, "<section><h2>The pair</h2>{}</section>", picture::picture(status));
     add_nodes(status, &mut html);
-    add_power_and_units(status, &mut html);
     add_incidents(incidents, &mut html);
+    add_power_and_units(status, &mut html);
     let _ = write!(
         html,
         "<footer>{pair}, seen from {} at {} UTC in {} ms · <a href=\"status.json\">status.json</a> · \
@@ -138,6 +145,9 @@ fn add_nodes(status: &Status, html: &mut String) {
             known(etcd.role.as_deref()),
             known(etcd.dataset.as_deref())
         );
+        for alarm in &etcd.alarms {
+            let _ = write!(html, " <strong>{}</strong>", escaped(alarm));
+        }
         if let Some(percent) = etcd.caught_up_percent {
             let _ = write!(
                 html,
@@ -168,6 +178,15 @@ fn add_power_and_units(status: &Status, html: &mut String) {
         "<tr><td>fencing</td><td>{fencing}</td></tr><tr><td>last used</td><td>{}</td></tr>",
         escaped(&last)
     );
+    for device in &status.fencing.devices {
+        add_device(device, html);
+    }
+    let _ = write!(
+        html,
+        "<tr><td>last drill</td><td>{}</td></tr><tr><td>detection</td><td>{}</td></tr>",
+        escaped(&drill(status)),
+        detection(status)
+    );
     let word = |runs: Option<bool>| match runs {
         Some(true) => "runs",
         Some(false) => "DOES NOT RUN",
@@ -188,13 +207,47 @@ fn add_power_and_units(status: &Status, html: &mut String) {
     html.push_str("</table></section>");
 }
 
+fn add_device(device: &FenceDevice, html: &mut String) {
+    let since =
+        device.test_since_ms.map_or_else(String::new, |ms| format!(" since {} UTC", moment(ms)));
+    let every = duration(device.test_interval_ms);
+    let result = match device.works {
+        Some(true) => format!("passes every {every}{since}"),
+        Some(false) => format!("FAILS{since}"),
+        None => "not tested now".to_owned(),
+    };
+    let name = escaped(&device.node);
+    let _ = write!(html, "<tr><td>test of {name}</td><td>{result}</td></tr>");
+}
+
+fn drill(status: &Status) -> String {
+    let Some(drill) = &status.fencing.last_drill else {
+        return format!("none on {} yet", status.seen_by);
+    };
+    let result = match (&drill.failure, drill.protected_after_ms) {
+        (Some(why), _) => format!("FAILED: {why}"),
+        (None, Some(ms)) => format!("passed, protected again after {}", duration(ms)),
+        (None, None) => "passed".to_owned(),
+    };
+    format!("{} UTC, {}: {result}", moment(drill.time_ms), drill.node)
+}
+
+fn detection(status: &Status) -> String {
+    status.detection.as_ref().map_or_else(
+        || "not known".to_owned(),
+        |seen| {
+            let (silent, limit) = (seen.token_silence_ms, seen.token_timeout_ms);
+            format!("token silent for {silent} ms of {limit} ms; lost so far: {}", seen.tokens_lost)
+        },
+    )
+}
+
 fn add_incidents(incidents: &[Incident], html: &mut String) {
     html.push_str("<section><h2>Incidents</h2>");
     if incidents.is_empty() {
         html.push_str("<p>none known</p></section>");
         return;
     }
-    html.push_str("<table><tr><th>began (UTC)</th><th>lasted</th><th>what</th></tr>");
     for incident in incidents {
         let mut lasted = duration(incident.duration_ms);
         if incident.end_ms.is_none() {
@@ -202,12 +255,13 @@ fn add_incidents(incidents: &[Incident], html: &mut String) {
         }
         let _ = write!(
             html,
-            "<tr><td>{}</td><td>{lasted}</td><td>{}</td></tr>",
+            "<article><h3>{} UTC, {lasted}</h3><p>{}</p>{}</article>",
             moment(incident.start_ms),
-            escaped(&incident.what)
+            escaped(&incident.what),
+            timeline(incident)
         );
     }
-    html.push_str("</table></section>");
+    html.push_str("</section>");
 }
 
 /// Text that stays text.

@@ -1,5 +1,6 @@
 //! The one who looks, and what everybody else gets to see of it.
 
+use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -7,8 +8,9 @@ use std::time::{Duration, Instant};
 use dyad_core::state::State;
 use dyad_node::Node;
 use dyad_status::document::Incident;
+use dyad_status::incidents::incidents;
 use dyad_status::look::{PATIENT, look};
-use dyad_status::{Status, history};
+use dyad_status::{Status, events, history};
 
 use crate::histogram::{Histogram, Past};
 use crate::{metrics, page};
@@ -40,6 +42,12 @@ pub struct Counts {
     pub failovers: u64,
     /// For how long one node served alone, maintenance not counted.
     pub alone: Duration,
+    /// How often a node was switched off by fencing.
+    pub fenced: u64,
+    /// How often fencing could not switch a node off.
+    pub fencings_failed: u64,
+    /// The longest silence of Corosync's token that a look met lately.
+    pub silence_ms: Option<u64>,
     /// From the loss of a node to the end of its fencing.
     pub fencing: Histogram,
     /// From the proof that the other is dead to the end of the take-over.
@@ -55,6 +63,26 @@ struct Watcher {
     opened: Instant,
     counts: Counts,
     past: Past,
+    silences: Silences,
+}
+
+/// How long a silence of the token is remembered: no scrape is so rare that it misses one.
+const SILENCE_KEPT_MS: u64 = 5 * 60 * 1_000;
+
+/// The token's silences that the looks of the last minutes met, with their times.
+#[derive(Debug, Default)]
+struct Silences(VecDeque<(u64, u64)>);
+
+impl Silences {
+    /// Adds what this look met, and gives the longest.
+    fn longest(&mut self, status: &Status) -> Option<u64> {
+        let now_ms = status.time_ms;
+        // Without Corosync nothing is known, least of all that all is well.
+        let silence_ms = status.detection.as_ref()?.token_silence_ms;
+        self.0.push_back((now_ms, silence_ms));
+        self.0.retain(|(time_ms, _)| now_ms.abs_diff(*time_ms) < SILENCE_KEPT_MS);
+        self.0.iter().map(|(_, silence_ms)| *silence_ms).max()
+    }
 }
 
 impl Watcher {
@@ -86,6 +114,7 @@ impl Watch {
             opened: Instant::now(),
             counts: Counts::default(),
             past: Past::default(),
+            silences: Silences::default(),
         };
         let mut last = own.look(&mut watcher, None, Duration::ZERO);
         thread::spawn(move || {
@@ -100,12 +129,14 @@ impl Watch {
     }
 
     fn look(&self, watcher: &mut Watcher, last: Option<State>, since: Duration) -> State {
-        let Watcher { node, counts, past, .. } = watcher;
+        let Watcher { node, counts, past, silences, .. } = watcher;
         let status = look(node, PATIENT).status;
         count(counts, last, since);
         let moments = history::moments(&node.place.log);
-        past.count(counts, &moments, last.is_none());
-        let incidents = history::incidents(&moments, status.state, status.time_ms, INCIDENTS);
+        let events = events::recorded();
+        past.count(counts, &moments, &events, last.is_none());
+        counts.silence_ms = silences.longest(&status);
+        let incidents = incidents(&moments, &events, status.state, status.time_ms, INCIDENTS);
         self.show(&status, &incidents, *counts);
         status.state
     }
@@ -183,5 +214,27 @@ mod tests {
             last = Some(state);
         }
         assert_eq!(counts.alone, second * 3);
+    }
+
+    /// A long silence is remembered for minutes, also through looks that Corosync did not answer; without an answer now
+    /// nothing is told.
+    #[test]
+    fn the_longest_silence_is_remembered() {
+        let mut status: Status =
+            serde_json::from_str(include_str!("../tests/data/protected.json")).unwrap();
+        let mut silences = Silences::default();
+        let mut met = |time_ms, silence_ms: Option<u64>| {
+            status.time_ms = time_ms;
+            status.detection = silence_ms.map(|token_silence_ms| {
+                let (token_timeout_ms, tokens_lost) = (1_000, 0);
+                dyad_status::document::Detection { token_timeout_ms, token_silence_ms, tokens_lost }
+            });
+            silences.longest(&status)
+        };
+        assert_eq!(met(0, Some(180)), Some(180));
+        assert_eq!(met(5_000, Some(740)), Some(740));
+        assert_eq!(met(10_000, None), None);
+        assert_eq!(met(15_000, Some(180)), Some(740));
+        assert_eq!(met(305_000, Some(180)), Some(180));
     }
 }

@@ -17,8 +17,11 @@ fn status(name: &str) -> Status {
     serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
 }
 
-fn incidents(status: &Status) -> Vec<Incident> {
-    status.incident.iter().cloned().collect()
+/// The incident of this status, and one before it.
+fn incidents(now: &Status) -> Vec<Incident> {
+    let before = status("protected.json").incident;
+    let before = before.filter(|before| now.incident.as_ref() != Some(before));
+    now.incident.iter().cloned().chain(before).collect()
 }
 
 /// A server on a free port that shows this status, and what it shows.
@@ -54,6 +57,14 @@ fn pages() {
     let page = get(address, "/");
     assert!(page.starts_with("HTTP/1.1 200 OK") && page.contains("<h1>ALONE on node-a</h1>"));
     assert!(!page.contains("https://") && !page.contains("http://"), "it loads nothing");
+    for told in [
+        "<li>node-b fenced <small>+3.4 s</small></li>",
+        "test of node-b</td><td>passes every 60 s since ",
+        "protected again after 31 s",
+        "token silent for 180 ms of 1000 ms",
+    ] {
+        assert!(page.contains(told), "{told} is not in {page}");
+    }
     let document = get(address, "/status.json?x=1");
     let body = document.split_once("\r\n\r\n").unwrap().1;
     let document: serde_json::Value = serde_json::from_str(body).unwrap();
@@ -264,7 +275,7 @@ fn the_page_in_a_browser() {
     let directory = tempfile::tempdir().unwrap();
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/images");
     let update = std::env::var_os("DYAD_UPDATE").is_some();
-    for (size, name) in [("1280,1150", "status-page.png"), ("390,1250", "status-page-phone.png")] {
+    for (size, name) in [("1280,1480", "status-page.png"), ("390,1720", "status-page-phone.png")] {
         let picture = if update { docs.join(name) } else { directory.path().join(name) };
         browse(address, size, &format!("--screenshot={}", picture.display()));
         assert!(std::fs::metadata(&picture).unwrap().len() > 20_000, "an empty picture");

@@ -40,6 +40,9 @@ pub struct Status {
     pub nodes: Vec<Node>,
     /// The cluster links.
     pub links: Vec<Link>,
+    /// How near the nodes come to being taken for lost; `null` if Corosync does not tell.
+    #[serde(default)]
+    pub detection: Option<Detection>,
     /// How a lost node is switched off.
     pub fencing: Fencing,
     /// The systemd units that the pair runs.
@@ -144,7 +147,7 @@ pub struct Etcd {
     pub db_in_use_bytes: Option<u64>,
     /// The last log entry that it knows to be committed.
     pub raft_index: Option<u64>,
-    /// How many log entries it is behind the leader.
+    /// How many log entries it is behind the one of the two that is further; `null` if only one is known.
     pub behind_entries: Option<u64>,
     /// How far a learner has come.
     pub caught_up_percent: Option<u64>,
@@ -166,6 +169,19 @@ pub struct Link {
     pub connected: Option<bool>,
 }
 
+/// Corosync's token goes round between the nodes; one that it does not come back from in time is lost.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Detection {
+    /// After which silence of the token a node is lost.
+    pub token_timeout_ms: u64,
+    /// How long the token was away: on the mean of its last rounds, or at the moment of the look, whichever is longer. A
+    /// quiet pair holds it for a part of the time-out on purpose.
+    pub token_silence_ms: u64,
+    /// How often the token was lost since Corosync started here.
+    pub tokens_lost: u64,
+}
+
 /// How a lost node is switched off.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -176,6 +192,27 @@ pub struct Fencing {
     pub devices: Vec<FenceDevice>,
     /// The last time that a node was switched off by fencing, as far as Pacemaker remembers.
     pub last: Option<FenceEvent>,
+    /// The last `dyad drill --really` that was typed on this node.
+    #[serde(default)]
+    pub last_drill: Option<Drill>,
+}
+
+/// A drill: a node was fenced to see that it can be, and what that costs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Drill {
+    /// When it began, in milliseconds since 1970.
+    pub time_ms: u64,
+    /// The node that was fenced.
+    pub node: String,
+    /// Why it failed; `null` if it did not.
+    pub failure: Option<String>,
+    /// When the node was fenced, from the beginning.
+    pub fenced_after_ms: Option<u64>,
+    /// The longest time without a write on the node that stayed.
+    pub longest_write_gap_ms: Option<u64>,
+    /// When the pair was protected again, from the beginning.
+    pub protected_after_ms: Option<u64>,
 }
 
 /// What can switch one node off.
@@ -190,6 +227,9 @@ pub struct FenceDevice {
     pub works: Option<bool>,
     /// How often it is tested.
     pub test_interval_ms: u64,
+    /// Since when its tests end as the last one did, in milliseconds since 1970; `null` if that is not known.
+    #[serde(default)]
+    pub test_since_ms: Option<u64>,
 }
 
 /// One act of fencing.
@@ -240,5 +280,18 @@ pub struct Incident {
     /// How long it lasted, or has lasted.
     pub duration_ms: u64,
     /// What happened, in the words of the decision that mattered most.
+    pub what: String,
+    /// How it went on, from the loss to the protection; of many steps the first and the last ones.
+    #[serde(default)]
+    pub steps: Vec<Step>,
+}
+
+/// One step of an incident.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Step {
+    /// How long after the incident's beginning.
+    pub after_ms: u64,
+    /// What happened: `node-b lost`, `node-b fenced`, `alone`, `protected` ...
     pub what: String,
 }

@@ -38,9 +38,14 @@ impl Event {
         self.event == "node" && self.what == "lost" && self.node == node
     }
 
+    /// Fencing tried to switch a node off.
+    pub fn is_fencing(&self) -> bool {
+        self.event == "fencing" && ["reboot", "off"].contains(&self.what.as_str())
+    }
+
     /// A node was switched off by fencing.
     pub fn is_fenced(&self) -> bool {
-        self.event == "fencing" && self.ok && ["reboot", "off"].contains(&self.what.as_str())
+        self.is_fencing() && self.ok
     }
 }
 

@@ -8,6 +8,7 @@ mod certificates;
 pub mod document;
 pub mod events;
 pub mod history;
+pub mod incidents;
 pub mod look;
 pub mod schema;
 pub mod setup;

@@ -11,12 +11,14 @@ use dyad_core::state::Judgement;
 use dyad_node::corosync::{self, Membership};
 use dyad_node::etcd::{self, Live};
 use dyad_node::gather::{Disk, Gathered, words};
-use dyad_node::{Node, pacemaker};
-use etcd_peer::client::{Deadline, Status as EtcdStatus};
+use dyad_node::place::Place;
+use dyad_node::{Node, pacemaker, record};
+use etcd_peer::client::{Alarm, Client, Deadline, Status as EtcdStatus};
 
-use crate::document::{FenceEvent, Status};
+use crate::document::{Drill, FenceEvent, Status};
+use crate::events::{self, Event};
 use crate::history::{self, Moment};
-use crate::tools::Told;
+use crate::tools::{Token, Told};
 use crate::{tell, tools};
 
 /// How long `dyad status` waits for any source: a person who looks has an answer in a blink.
@@ -113,12 +115,13 @@ struct Questions {
     told: Asked<Told>,
     live: Asked<Live>,
     peer: Asked<PeerWord>,
-    alarms: Asked<Vec<String>>,
+    alarms: Asked<Vec<Alarm>>,
+    token: Asked<Token>,
     links: Asked<Vec<(u32, bool)>>,
     fenced: Asked<Vec<FenceEvent>>,
     disk: Asked<Disk>,
     units: Asked<Vec<bool>>,
-    moments: Asked<Vec<Moment>>,
+    past: Asked<Past>,
     booting: Asked<bool>,
 }
 
@@ -130,12 +133,13 @@ pub(crate) struct Answers {
     pub(crate) told: Result<Told, String>,
     pub(crate) live: Result<Live, String>,
     pub(crate) peer: Result<PeerWord, String>,
-    pub(crate) alarms: Result<Vec<String>, String>,
+    pub(crate) alarms: Result<Vec<Alarm>, String>,
+    pub(crate) token: Result<Token, String>,
     pub(crate) links: Result<Vec<(u32, bool)>, String>,
     pub(crate) fenced: Result<Vec<FenceEvent>, String>,
     pub(crate) disk: Result<Disk, String>,
     pub(crate) units: Result<Vec<bool>, String>,
-    pub(crate) moments: Result<Vec<Moment>, String>,
+    pub(crate) past: Result<Past, String>,
     pub(crate) booting: Result<bool, String>,
 }
 
@@ -156,7 +160,7 @@ impl Questions {
         let data_dir = node.pair.etcd.data_dir.clone();
         let beside = node.memory.beside().clone();
         let began = node.memory.began_file().to_owned();
-        let log = node.place.log.clone();
+        let place = node.place.clone();
         let (own, alarmed, peer) = (Arc::clone(node), Arc::clone(node), Arc::clone(node));
         Self {
             cluster: ask("Pacemaker", || said(pacemaker::state()).map_err(|why| brief(&why))),
@@ -168,12 +172,13 @@ impl Questions {
             }),
             peer: ask("etcd on the other node", move || peer_word(&peer)),
             alarms: ask("etcd's alarms", move || alarms(&alarmed)),
+            token: ask("Corosync's token", tools::token),
             links: ask("links", tools::links),
             fenced: ask("history of fencing", tools::fencing_history),
             disk: ask("the disk", move || Ok(Disk::read(&data_dir, &beside, &began))),
             units: ask("units", move || tools::units(&units)),
             booting: ask("systemd", tools::is_booting),
-            moments: ask("the decision log", move || Ok(history::moments(&log))),
+            past: ask("the decision log", move || Ok(Past::read(&place))),
         }
     }
 
@@ -189,21 +194,42 @@ impl Questions {
             live: patience.take(self.live),
             peer: hasty.take(self.peer),
             alarms: hasty.take(self.alarms),
+            token: patience.take(self.token),
             links: patience.take(self.links),
             fenced: patience.take(self.fenced),
             disk: patience.take(self.disk),
             units: patience.take(self.units),
-            moments: patience.take(self.moments),
+            past: patience.take(self.past),
             booting: hasty.take(self.booting),
             cluster: patience.take(self.cluster),
         }
     }
 }
 
-fn alarms(node: &Node) -> Result<Vec<String>, String> {
-    let client = said(node.own_client())?;
-    let raised = said(client.alarms(Deadline::after(PATIENT)))?;
-    Ok(raised.iter().map(|alarm| format!("etcd raised an alarm: {:?}", alarm.kind)).collect())
+/// The alarms of both members. Either knows them; one that does not serve says nothing, and the other is asked.
+fn alarms(node: &Node) -> Result<Vec<Alarm>, String> {
+    let ask = |client: Client| said(client.alarms(Deadline::after(PATIENT)));
+    let own = said(node.own_client()).and_then(ask);
+    own.or_else(|why| said(node.peer_client()).and_then(ask).map_err(|_| why))
+}
+
+/// What was written down before: decisions, events, the last drill.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Past {
+    pub(crate) moments: Vec<Moment>,
+    pub(crate) events: Vec<Event>,
+    pub(crate) drill: Option<Drill>,
+}
+
+impl Past {
+    fn read(place: &Place) -> Self {
+        Self {
+            moments: history::moments(&place.log),
+            events: events::recorded(),
+            // One that cannot be read is as good as none: nothing rests on it.
+            drill: record::read(&place.last_drill()).ok().flatten(),
+        }
+    }
 }
 
 /// Asks the peer's etcd over the network.

@@ -12,9 +12,13 @@ use dyad_core::state::{Judgement, PeerEtcd, Sight, State};
 use dyad_core::statement::Statement;
 use dyad_node::gather::{Gathered, Surroundings, no_disk};
 use dyad_node::{Node, agent, journal, runner};
+use etcd_peer::client::{Alarm, AlarmKind};
 
-use crate::document::{Etcd, FenceDevice, Fencing, Link, Node as NodeView, Setup, Status, Unit};
-use crate::look::{Answers, PeerWord, Seen, unit_names};
+use crate::document::{
+    Detection, Etcd, FenceDevice, Fencing, Link, Node as NodeView, Setup, Status, Unit,
+};
+use crate::incidents::last_incident;
+use crate::look::{Answers, Past, PeerWord, Seen, unit_names};
 use crate::{certificates, events, history, setup};
 
 /// What Pacemaker takes around an attempt to fence.
@@ -100,7 +104,7 @@ fn judge(node: &Node, answers: &Answers, gathered: &Gathered) -> Judgement {
             && (last_try.is_some_and(|event| event.outcome == "failed")
                 || gathered.facts.peer.absent_ms > fencing_limit_ms(node)),
         learner_percent: gathered.live.learner_percent,
-        alarms: answers.alarms.clone().unwrap_or_default(),
+        alarms: answers.alarms.iter().flatten().map(alarm_words).collect(),
         booting: answers.booting == Ok(true),
         resolving: node.place.resolving().exists(),
     };
@@ -166,7 +170,7 @@ fn document(
     took: Duration,
 ) -> Status {
     let now_ms = journal::now_ms();
-    let moments = answers.moments.clone().unwrap_or_default();
+    let past = answers.past.clone().unwrap_or_default();
     let mut risks = judgement.risks.clone();
     let links = links(node, answers);
     let down = links.iter().filter(|link| link.connected == Some(false));
@@ -184,16 +188,17 @@ fn document(
         urgency: judgement.state.urgency(),
         exit_code: judgement.state.exit_code(),
         on: judgement.on.as_ref().map(ToString::to_string),
-        since_ms: history::since(&moments, judgement.state),
+        since_ms: history::since(&past.moments, judgement.state),
         because: judgement.because.clone(),
         next: judgement.next.clone(),
         risks,
         unknown: unknown(answers, gathered),
-        nodes: vec![own_view(node, answers, gathered), peer_view(node, answers, gathered)],
+        nodes: nodes(node, answers, gathered),
         links,
-        fencing: fencing(node, answers),
+        detection: detection(node, answers),
+        fencing: fencing(node, answers, &past),
         units: units(node, answers),
-        incident: history::last_incident(&moments, judgement.state, now_ms),
+        incident: last_incident(&past.moments, &past.events, judgement.state, now_ms),
         certificates,
         setup: None,
     }
@@ -222,6 +227,45 @@ fn unknown(answers: &Answers, gathered: &Gathered) -> Vec<String> {
     list.into_iter().cloned().collect()
 }
 
+/// Both nodes, this one first, with what only both together tell.
+fn nodes(node: &Node, answers: &Answers, gathered: &Gathered) -> Vec<NodeView> {
+    let mut own = own_view(node, answers, gathered);
+    let mut peer = peer_view(node, answers, gathered);
+    (own.etcd.behind_entries, peer.etcd.behind_entries) =
+        behind(own.etcd.raft_index, peer.etcd.raft_index);
+    let here = gathered.facts.dataset.member_id;
+    let raised = answers.alarms.iter().flatten();
+    let (theirs, ours): (Vec<_>, Vec<_>) =
+        raised.partition(|alarm| here.is_some_and(|here| here != alarm.member));
+    own.etcd.alarms = ours.into_iter().map(alarm_words).collect();
+    peer.etcd.alarms = theirs.into_iter().map(alarm_words).collect();
+    vec![own, peer]
+}
+
+/// How far each is behind the further one. Who cannot be compared is not known to be up to date.
+fn behind(own: Option<u64>, peer: Option<u64>) -> (Option<u64>, Option<u64>) {
+    let Some((own, peer)) = own.zip(peer) else { return (None, None) };
+    (Some(peer.saturating_sub(own)), Some(own.saturating_sub(peer)))
+}
+
+fn alarm_words(alarm: &Alarm) -> String {
+    let kind = match &alarm.kind {
+        AlarmKind::NoSpace => "the database is full (NOSPACE)",
+        AlarmKind::Corrupt => "the members' data differ (CORRUPT)",
+        AlarmKind::Other(name) => name,
+    };
+    format!("etcd raised an alarm: {kind}")
+}
+
+fn detection(node: &Node, answers: &Answers) -> Option<Detection> {
+    let token = answers.token.as_ref().ok()?;
+    Some(Detection {
+        token_timeout_ms: node.pair.detection.token_ms(),
+        token_silence_ms: token.silence_ms,
+        tokens_lost: token.lost,
+    })
+}
+
 fn own_view(node: &Node, answers: &Answers, gathered: &Gathered) -> NodeView {
     let facts = &gathered.facts;
     let status = gathered.live.status.as_ref();
@@ -231,7 +275,6 @@ fn own_view(node: &Node, answers: &Answers, gathered: &Gathered) -> NodeView {
         eligible: Some(Statement::of(facts, None).eligible),
         disk_writable: answers.disk.is_ok().then_some(facts.disk_writable),
         member: facts.dataset.member_id.map(|id| id.to_string()),
-        alarms: answers.alarms.clone().unwrap_or_default(),
         ..sizes(status)
     };
     NodeView { etcd, ..cluster_view(node, answers, node.own()) }
@@ -250,8 +293,7 @@ fn peer_view(node: &Node, answers: &Answers, gathered: &Gathered) -> NodeView {
         })
     });
     let at_rest = said.as_ref().filter(|said| said.etcd == dyad_core::statement::EtcdWord::Stopped);
-    let own_index = gathered.live.status.as_ref().map(|own| own.raft_index.0);
-    let mut etcd = Etcd {
+    let etcd = Etcd {
         role: role.or_else(|| at_rest.map(|_| "stopped".to_owned())),
         dataset: said.as_ref().map(|said| said.class.to_string()),
         eligible: said.as_ref().map(|said| said.eligible),
@@ -260,8 +302,6 @@ fn peer_view(node: &Node, answers: &Answers, gathered: &Gathered) -> NodeView {
         caught_up_percent: gathered.live.learner_percent,
         ..sizes(word.map(|word| &word.status))
     };
-    etcd.behind_entries =
-        own_index.zip(etcd.raft_index).map(|(own, peer)| own.saturating_sub(peer));
     NodeView { etcd, ..cluster_view(node, answers, node.peer()) }
 }
 
@@ -326,7 +366,7 @@ fn links(node: &Node, answers: &Answers) -> Vec<Link> {
     .collect()
 }
 
-fn fencing(node: &Node, answers: &Answers) -> Fencing {
+fn fencing(node: &Node, answers: &Answers, past: &Past) -> Fencing {
     let cluster = answers.cluster.as_ref().ok();
     let test_interval_ms = node.pair.fencing.monitor_interval_ms;
     let devices = [node.own(), node.peer()].into_iter().map(|each| {
@@ -338,6 +378,13 @@ fn fencing(node: &Node, answers: &Answers) -> Fencing {
                 .map(|device| works(Some(device)))
                 .filter(|works| *works || cluster.is_some_and(both_test)),
             test_interval_ms,
+            test_since_ms: device.and_then(|device| {
+                let told = answers.told.as_ref().ok()?;
+                let by = device.nodes.first()?;
+                let mut tests = told.tests.iter();
+                let (_, _, since) = tests.find(|(id, node, _)| *id == device.id && node == by)?;
+                Some(*since)
+            }),
         }
     });
     let enabled = cluster.zip(answers.told.as_ref().ok());
@@ -346,8 +393,9 @@ fn fencing(node: &Node, answers: &Answers) -> Fencing {
         devices: devices.collect(),
         last: {
             let remembered = answers.fenced.as_ref().ok().and_then(|events| events.first());
-            events::last_fencing(remembered.cloned(), &events::recorded())
+            events::last_fencing(remembered.cloned(), &past.events)
         },
+        last_drill: past.drill.clone(),
     }
 }
 
@@ -373,4 +421,25 @@ fn units(node: &Node, answers: &Answers) -> Vec<Unit> {
             name,
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each is compared with the further one, whichever leads; one alone is compared with nobody.
+    #[test]
+    fn both_lags_are_told() {
+        assert_eq!(behind(Some(90), Some(100)), (Some(10), Some(0)));
+        assert_eq!(behind(Some(100), Some(97)), (Some(0), Some(3)));
+        assert_eq!(behind(Some(100), None), (None, None));
+    }
+
+    /// An alarm is told in words that say what is wrong, with etcd's own name for it.
+    #[test]
+    fn alarms_are_told_in_words() {
+        let alarm = |kind| Alarm { member: dyad_core::ids::MemberId(1), kind };
+        assert!(alarm_words(&alarm(AlarmKind::NoSpace)).ends_with("full (NOSPACE)"));
+        assert!(alarm_words(&alarm(AlarmKind::Other("NEW".into()))).ends_with("alarm: NEW"));
+    }
 }

@@ -38,12 +38,14 @@ pub(crate) struct Told {
     pub(crate) startup_fencing: bool,
     /// Nodes that a person took out of service. `crm_mon` calls a node so that only stopped.
     pub(crate) standby: Vec<NodeName>,
+    /// Since when the regular test of each resource ends as it does: the resource, the node that tests it, and the time in
+    /// milliseconds since 1970. Pacemaker keeps when a result changed, not when it was seen last.
+    pub(crate) tests: Vec<(String, NodeName, u64)>,
 }
 
 /// Reads what the pair is told to do.
 pub(crate) fn told() -> Result<Told, String> {
-    let arguments = ["--query", "--scope", "configuration"];
-    let xml = output(&mut command("cibadmin", arguments), "", LIMIT)
+    let xml = output(&mut command("cibadmin", ["--query"]), "", LIMIT)
         .map_err(|error| error.to_string())?;
     parse_told(&xml)
 }
@@ -59,7 +61,55 @@ fn parse_told(xml: &str) -> Result<Told, String> {
     };
     let nodes = document.descendants().filter(|element| element.has_tag_name("node"));
     let standby = nodes.filter(stands_by).filter_map(|node| node.attribute("uname"));
-    Ok(Told { startup_fencing, standby: standby.map(NodeName::from).collect() })
+    let standby = standby.map(NodeName::from).collect();
+    Ok(Told { startup_fencing, standby, tests: parse_tests(&document) })
+}
+
+/// The regular tests in the status section, `<lrm_rsc_op operation="monitor" interval="60000" last-rc-change="...">`.
+fn parse_tests(document: &Document<'_>) -> Vec<(String, NodeName, u64)> {
+    let regular = |operation: &roxmltree::Node<'_, '_>| {
+        operation.has_tag_name("lrm_rsc_op")
+            && operation.attribute("operation") == Some("monitor")
+            && operation.attribute("interval").is_some_and(|interval| interval != "0")
+    };
+    let test = |operation: roxmltree::Node<'_, '_>| {
+        let above = |tag: &str| operation.ancestors().find(|element| element.has_tag_name(tag));
+        let seconds: u64 = operation.attribute("last-rc-change")?.parse().ok()?;
+        let resource = above("lrm_resource")?.attribute("id")?.to_owned();
+        let node = NodeName::from(above("node_state")?.attribute("uname")?);
+        Some((resource, node, seconds.saturating_mul(1_000)))
+    };
+    document.descendants().filter(regular).filter_map(test).collect()
+}
+
+/// What Corosync tells of its token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Token {
+    /// The longer of the mean time between the last hundred tokens and the time since the last one.
+    pub(crate) silence_ms: u64,
+    /// How often it was lost since Corosync started here.
+    pub(crate) lost: u64,
+}
+
+/// Asks Corosync for its token. It keeps no longest time between two; what it logs is a gap above three quarters of the
+/// time-out.
+pub(crate) fn token() -> Result<Token, String> {
+    let arguments = ["-m", "stats", "stats.srp."];
+    let text = output(&mut command("corosync-cmapctl", arguments), "", LIMIT)
+        .map_err(|error| error.to_string())?;
+    parse_token(&text).ok_or_else(|| "corosync-cmapctl has no numbers of the token".to_owned())
+}
+
+/// Lines like `stats.srp.mtt_rx_token (u32) = 180`.
+fn parse_token(text: &str) -> Option<Token> {
+    let value = |key: &str| -> Option<u64> {
+        let mut lines = text.lines().filter_map(|line| line.split_once(" = "));
+        let (_, value) =
+            lines.find(|(name, _)| name.split(' ').next() == Some(&format!("stats.srp.{key}")))?;
+        value.trim().parse().ok()
+    };
+    let (mean_ms, since_ms) = (value("mtt_rx_token")?, value("time_since_token_last_received")?);
+    Some(Token { silence_ms: mean_ms.max(since_ms), lost: value("operational_token_lost")? })
 }
 
 /// What was fenced, newest first, as Pacemaker remembers.
@@ -145,9 +195,44 @@ mod tests {
             <nvpair id="s" name="standby" value="on"/></instance_attributes></node></nodes>
             </configuration>"#;
         let told = parse_told(xml).unwrap();
-        assert_eq!(told, Told { startup_fencing: true, standby: vec!["node-b".into()] });
+        assert!(told.startup_fencing);
+        assert_eq!((told.standby, told.tests), (vec!["node-b".into()], Vec::new()));
         assert_eq!(parse_told(&xml.replace("\"on\"", "\"off\"")).unwrap().standby, []);
         assert!(parse_told("").is_err());
+    }
+
+    /// Of a device's tests the regular one counts, on the node that does it; a start or a first look is none.
+    #[test]
+    fn the_tests_of_devices_are_read() {
+        let operation = |name: &str, operation: &str, interval: &str, time: &str| {
+            format!(
+                r#"<lrm_rsc_op id="{name}" operation="{operation}" interval="{interval}" last-rc-change="{time}"/>"#
+            )
+        };
+        let xml = format!(
+            r#"<cib><status><node_state uname="node-a"><lrm><lrm_resources><lrm_resource id="fence-node-b">{}{}</lrm_resource>
+            </lrm_resources></lrm></node_state><node_state uname="node-b"><lrm><lrm_resources>
+            <lrm_resource id="fence-node-b">{}</lrm_resource></lrm_resources></lrm></node_state></status></cib>"#,
+            operation("a", "start", "0", "1794849020"),
+            operation("b", "monitor", "60000", "1794849021"),
+            operation("c", "monitor", "0", "1794849000"),
+        );
+        let document = Document::parse(&xml).unwrap();
+        let wanted = ("fence-node-b".to_owned(), NodeName::from("node-a"), 1_794_849_021_000);
+        assert_eq!(parse_tests(&document), [wanted]);
+    }
+
+    /// The token's silence is the longer of its mean round and the time since it was here; what does not tell both is no
+    /// answer.
+    #[test]
+    fn the_token_is_read() {
+        let text = "stats.srp.mtt_rx_token (u32) = 180\nstats.srp.operational_token_lost (u64) = 2\n\
+            stats.srp.time_since_token_last_received (u64) = 47\nstats.srp.token_hold_cancel_rx (u64) = 59\n";
+        assert_eq!(parse_token(text), Some(Token { silence_ms: 180, lost: 2 }));
+        let late = text.replace("= 47", "= 640");
+        assert_eq!(parse_token(&late).unwrap().silence_ms, 640);
+        assert_eq!(parse_token("stats.srp.mtt_rx_token (u32) = 180"), None);
+        assert_eq!(parse_token("Failed to initialize the cmap API. Error CS_ERR_LIBRARY"), None);
     }
 
     /// A unit that starts, waits for its turn, or belongs to a boot that goes on is about to run; one that was stopped

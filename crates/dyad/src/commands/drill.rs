@@ -6,8 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
+use dyad_core::ids::NodeName;
 use dyad_core::state::State;
-use dyad_node::{Node, pacemaker, power};
+use dyad_node::place::Place;
+use dyad_node::{Node, journal, pacemaker, power, record};
+use dyad_status::document::Drill as LastDrill;
 use dyad_status::look::{PATIENT, look};
 use dyad_status::words::duration;
 use etcd_peer::client::Deadline;
@@ -154,6 +157,41 @@ fn fence(node: &Arc<Node>, name: &str, arguments: &DrillArguments) -> anyhow::Re
         person::asks_for(name, &question, "--yes")?;
     }
     person::write_down(node, &format!("fences {target}: a drill"), None)?;
+    let time_ms = journal::now_ms();
+    let measured = measure(node, &target, arguments);
+    keep(&node.place, &remembered(time_ms, &target.0, &measured));
+    measured
+}
+
+/// What is kept of a drill: one that failed is remembered as well.
+fn remembered(time_ms: u64, node: &str, measured: &anyhow::Result<Drill>) -> LastDrill {
+    let drill = measured.as_ref().ok();
+    LastDrill {
+        time_ms,
+        node: node.to_owned(),
+        failure: measured.as_ref().err().map(|why| format!("{why:#}")),
+        fenced_after_ms: drill.map(|drill| drill.fenced_after_ms),
+        longest_write_gap_ms: drill.map(|drill| drill.longest_write_gap_ms),
+        protected_after_ms: drill.map(|drill| drill.protected_after_ms),
+    }
+}
+
+/// `dyad status` tells of it. A drill is not undone by a record that cannot be written.
+fn keep(place: &Place, drill: &LastDrill) {
+    if let Err(error) = record::write_durable(&place.last_drill(), drill) {
+        journal::warn(&format!(
+            "the drill is not remembered: {}",
+            dyad_node::gather::words(&error)
+        ));
+    }
+}
+
+/// Fences, and measures what that costs.
+fn measure(
+    node: &Arc<Node>,
+    target: &NodeName,
+    arguments: &DrillArguments,
+) -> anyhow::Result<Drill> {
     let delay_ms = node.pair.fencing.bmc_timeout_ms.saturating_mul(3);
     let limit = Duration::from_millis(delay_ms).max(Duration::from_mins(1));
     let stop = AtomicBool::new(false);
@@ -161,7 +199,7 @@ fn fence(node: &Arc<Node>, name: &str, arguments: &DrillArguments) -> anyhow::Re
     let wait = Duration::from_secs(arguments.wait);
     let (fenced, back, gap) = std::thread::scope(|scope| {
         let writes = scope.spawn(|| longest_gap(node, &stop));
-        let fenced = pacemaker::fence(&target, limit).map(|()| elapsed_ms(start));
+        let fenced = pacemaker::fence(target, limit).map(|()| elapsed_ms(start));
         let back = if fenced.is_ok() { protected_again(node, wait) } else { Ok(()) };
         stop.store(true, Ordering::Relaxed);
         (fenced, back, writes.join())
@@ -212,4 +250,30 @@ fn told(drill: &Drill) -> String {
         duration(drill.longest_write_gap_ms),
         duration(drill.protected_after_ms)
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What `dyad status` reads is what was measured, or why nothing was.
+    #[test]
+    fn a_drill_is_remembered() {
+        let directory = tempfile::tempdir().unwrap();
+        let place = Place { state: directory.path().to_owned(), ..Place::default() };
+        let drill = Drill {
+            node: "node-b".into(),
+            fenced_after_ms: 2_300,
+            longest_write_gap_ms: 2_450,
+            protected_after_ms: 74_000,
+        };
+        let read = || record::read::<LastDrill>(&place.last_drill()).unwrap().unwrap();
+        keep(&place, &remembered(5, "node-b", &Ok(drill)));
+        let last = read();
+        assert_eq!((last.time_ms, last.failure.as_deref()), (5, None));
+        assert_eq!(last.protected_after_ms, Some(74_000));
+        let failed = Err(anyhow::anyhow!("no answer").context("fencing node-b"));
+        keep(&place, &remembered(6, "node-b", &failed));
+        assert_eq!(read().failure.as_deref(), Some("fencing node-b: no answer"));
+    }
 }

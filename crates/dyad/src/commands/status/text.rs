@@ -30,6 +30,7 @@ pub fn text(status: &Status) -> String {
     rows("links", status.links.iter().map(link), &mut text);
     rows("power", status.fencing.devices.iter().map(device), &mut text);
     row("fencing", &fencing(status), &mut text);
+    row("drill", &drill(status), &mut text);
     rows("units", status.units.iter().map(|each| unit(status, each)), &mut text);
     row("incident", &incident(status), &mut text);
     let _ = writeln!(
@@ -119,6 +120,9 @@ fn etcd(name: &str, etcd: &Etcd) -> String {
     if let (Some(size), Some(used)) = (etcd.db_size_bytes, etcd.db_in_use_bytes) {
         let _ = write!(line, ", {} ({} used)", bytes(size), bytes(used));
     }
+    for alarm in &etcd.alarms {
+        let _ = write!(line, ", ALARM: {}", alarm.trim_start_matches("etcd raised an alarm: "));
+    }
     line
 }
 
@@ -133,11 +137,13 @@ fn link(link: &dyad_status::document::Link) -> String {
 
 fn device(device: &FenceDevice) -> String {
     let every = duration(device.test_interval_ms);
+    let since =
+        device.test_since_ms.map_or(String::new(), |ms| format!(" since {} UTC", moment(ms)));
     match (device.works, &device.tested_by) {
         (Some(true), Some(by)) => {
-            format!("{}: BMC answers {by}, tested every {every}", device.node)
+            format!("{}: BMC answers {by}, every {every}{since}", device.node)
         }
-        (Some(_), _) => format!("{}: BMC FAILS THE TEST", device.node),
+        (Some(_), _) => format!("{}: BMC FAILS THE TEST{since}", device.node),
         (None, _) => format!("{}: BMC not tested now", device.node),
     }
 }
@@ -154,6 +160,31 @@ fn fencing(status: &Status) -> String {
         format!("; last used {when}: {} of {}: {}", last.action, last.node, last.outcome)
     });
     format!("{on}{last}")
+}
+
+/// The last one that was typed here: the other node keeps its own.
+fn drill(status: &Status) -> String {
+    let Some(drill) = &status.fencing.last_drill else {
+        return format!("none on {} yet", status.seen_by);
+    };
+    let mut line = format!("{} UTC, {}", moment(drill.time_ms), drill.node);
+    match &drill.failure {
+        Some(why) => {
+            let _ = write!(line, ": FAILED: {why}");
+        }
+        None => line.push_str(" passed"),
+    }
+    let known = [
+        ("fenced after", drill.fenced_after_ms),
+        ("no write for", drill.longest_write_gap_ms),
+        ("protected after", drill.protected_after_ms),
+    ];
+    for (what, ms) in known {
+        if let Some(ms) = ms {
+            let _ = write!(line, ", {what} {}", duration(ms));
+        }
+    }
+    line
 }
 
 fn unit(status: &Status, unit: &Unit) -> String {
