@@ -30,6 +30,9 @@ const RETRY_WINDOW_S: u64 = 300;
 const ETCD_RETRIES: u32 = 3;
 /// See above.
 const ETCD_RETRY_WINDOW_S: u64 = 120;
+/// A fencing device that was given up is tried again after this time: a try is cheap, and until it works either node may
+/// be one that nobody can switch off.
+const FENCE_RETRY_WINDOW_S: u64 = 60;
 
 /// What Pacemaker runs when a node comes, goes or is fenced.
 const ALERT_AGENT: &str = "/usr/libexec/dyad/dyad-alert";
@@ -155,10 +158,12 @@ fn fence_device(pair: &Pair, position: usize, node: &Node) -> Element {
         values.push(("split_delay_ms", delay_ms.to_string()));
     }
     let interval_s = pair.fencing.monitor_interval_ms.div_ceil(1_000);
+    let retry = [("failure-timeout", format!("{FENCE_RETRY_WINDOW_S}s"))];
     Element::new("primitive")
         .with("id", &id)
         .with("class", "stonith")
         .with("type", "fence_dyad_redfish")
+        .child(attributes("meta_attributes", format!("{id}-meta"), retry))
         .child(attributes("instance_attributes", format!("{id}-attributes"), values))
         .child(operations([operation(&id, "monitor", &format!("{interval_s}s"), ACTION_TIMEOUT_S)]))
 }

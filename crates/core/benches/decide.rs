@@ -27,6 +27,7 @@ fn healthy() -> Facts {
         .into();
     facts.eligibility = Some(Eligibility {
         boot: facts.boot.clone(),
+        run: facts.run.clone(),
         member: fixture::ME,
         with: fixture::PEER,
         by: EligibleBy::Barrier,

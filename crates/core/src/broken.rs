@@ -96,6 +96,10 @@ pub enum Broken {
     StoppedForGoodHoldsOn,
     /// Two that yielded to each other both wait.
     BothYieldsStand,
+    /// An etcd that answers nothing is left alone for ever.
+    SilentEtcdIsLeftAlone,
+    /// A healthy node yields to one whose etcd answers nothing.
+    YieldsToTheSilent,
 }
 
 impl Broken {
@@ -182,5 +186,7 @@ impl Broken {
         ),
         (Self::StoppedForGoodHoldsOn, "A voter that was stopped for good keeps its vote."),
         (Self::BothYieldsStand, "Two that yielded to each other both wait."),
+        (Self::SilentEtcdIsLeftAlone, "An etcd that answers nothing is left alone for ever."),
+        (Self::YieldsToTheSilent, "A healthy node yields to one whose etcd answers nothing."),
     ];
 }

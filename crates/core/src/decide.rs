@@ -80,7 +80,10 @@ fn monitored(facts: &Facts, action: &Action) -> Outcome {
             Outcome::Ok
         }
         // The stop that follows is what lets the other side go on (R8).
-        (Role::Promoted, _) if *action == Action::Yield || Standing::of(facts).yielded => {
+        (Role::Promoted, _)
+            if matches!(action, Action::Yield | Action::AskForRestart)
+                || Standing::of(facts).yielded =>
+        {
             Outcome::FailedPromoted
         }
         // Any other answer than "degraded" would make Pacemaker restart an etcd that only waits.

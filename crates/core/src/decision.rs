@@ -56,6 +56,8 @@ pub enum Action {
     Yield,
     /// Remove the yield mark, publish (the class is again what the log says), then decide again.
     TakeBackYield,
+    /// Tell Pacemaker that this etcd has failed: it stops and starts it. A stop that does not end is fenced (R8).
+    AskForRestart,
     /// Add the peer's address as a learner, publish its new id. An error is no answer: the live membership is.
     AddPeerAsLearner,
     /// Remove a learner that has lost its log, so that it can be added anew.

@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::dataset::Dataset;
-use crate::ids::{BootId, ClusterId, Index, MemberId, NodeName, RingId, Term};
+use crate::ids::{BootId, ClusterId, Index, MemberId, NodeName, RingId, RunId, Term};
 use crate::statement::Statement;
 
 /// The version of the document. Another one is refused by the reader, with its key.
@@ -38,6 +38,9 @@ pub struct Facts {
     pub node: NodeName,
     /// Its present boot.
     pub boot: BootId,
+    /// The present run of the cluster stack in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunId>,
     /// The Corosync membership of this moment. It changes whenever a node comes or goes.
     pub ring: RingId,
     /// What is asked for, and by whom.
@@ -220,12 +223,17 @@ pub struct YieldMark {
     pub member: MemberId,
 }
 
-/// The record that a `Pair` node may go on alone. It is true of one boot and one pair of members.
+/// The record that a `Pair` node may go on alone. It is true of one run of the cluster stack in one boot, and of one pair
+/// of members: whose stack was stopped in good order is clean and offline to the other one, which may have gone on alone
+/// meanwhile, without any fencing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Eligibility {
     /// The boot in which it was earned.
     pub boot: BootId,
+    /// The run of the cluster stack in which it was earned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunId>,
     /// The own member.
     pub member: MemberId,
     /// The peer's member.
@@ -254,6 +262,10 @@ pub struct Etcd {
     /// to know one: for how long it has received nothing.
     #[serde(default)]
     pub leaderless_ms: u64,
+    /// For how long it has taken requests and answered none, in milliseconds: it hangs, or its disk does. `None` if it
+    /// answers, or takes none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub silent_ms: Option<u64>,
     /// The membership it has applied, as it says itself. Empty if it does not answer.
     #[serde(default)]
     pub members: Vec<LiveMember>,

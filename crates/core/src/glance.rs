@@ -6,7 +6,7 @@
 
 use crate::dataset::Class;
 use crate::facts::{Eligibility, Etcd, EtcdState, Marks, Role};
-use crate::ids::BootId;
+use crate::ids::{BootId, RunId};
 use crate::statement::{EtcdWord, Statement};
 
 /// What a glance sees.
@@ -14,6 +14,8 @@ use crate::statement::{EtcdWord, Statement};
 pub struct Glance<'a> {
     /// This boot.
     pub boot: &'a BootId,
+    /// This run of the cluster stack.
+    pub run: Option<&'a RunId>,
     /// What Pacemaker holds the local instance for.
     pub role: Role,
     /// The local etcd.
@@ -34,7 +36,8 @@ impl Glance<'_> {
         let (Some(record), Some(said)) = (self.eligibility, self.published) else { return false };
         let led = matches!(self.etcd.state, EtcdState::Leader | EtcdState::Follower);
         let unmarked = self.marks.take_over.is_none() && self.marks.yielded.is_none();
-        let fit = record.boot == *self.boot && self.role == Role::Promoted && self.disk_writable;
+        let earned_now = record.boot == *self.boot && record.run.as_ref() == self.run;
+        let fit = earned_now && self.role == Role::Promoted && self.disk_writable;
         led && unmarked && fit && self.is_pair(record) && says_so(said, record)
     }
 

@@ -137,6 +137,10 @@ name!(
     NodeName
 );
 name!(
+    /// One run of the cluster stack on a node: a new one begins whenever Pacemaker is started.
+    RunId
+);
+name!(
     /// One boot of a node, as the kernel names it (`/proc/sys/kernel/random/boot_id`).
     BootId
 );

@@ -87,13 +87,14 @@ fn take_over_mark(facts: &Facts) -> Option<&TakeOverMark> {
     })
 }
 
-/// Eligibility: earned in the present boot, by this member, with this other voter (V3, V8).
+/// Eligibility: earned in the present run of the stack in the present boot, by this member, with this other voter (V3, V8).
 fn record_holds(facts: &Facts, other: Option<MemberId>) -> bool {
     if broken!(facts, PairIsAlwaysEligible) {
         return true;
     }
     facts.eligibility.as_ref().is_some_and(|record| {
-        (record.boot == facts.boot || broken!(facts, EligibilityOutlivesTheBoot))
+        let now = record.boot == facts.boot && record.run == facts.run;
+        (now || broken!(facts, EligibilityOutlivesTheBoot))
             && Some(record.member) == facts.dataset.member_id
             && (Some(record.with) == other || broken!(facts, EligibleWithWhomever))
     })

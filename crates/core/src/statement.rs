@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::dataset::{Class, OwnRemoval};
-use crate::facts::{EtcdState, Facts, LogPosition, Memory, Operation};
+use crate::facts::{Etcd, EtcdState, Facts, LogPosition, Memory, Operation};
 use crate::ids::{BootId, ClusterId, MemberId, NodeName};
 use crate::standing::Standing;
 
@@ -97,11 +97,14 @@ pub enum EtcdWord {
     Running,
     /// It runs and has a leader.
     Serving,
+    /// It runs and answers nothing: it hangs, or its disk does.
+    Silent,
 }
 
-impl From<EtcdState> for EtcdWord {
-    fn from(state: EtcdState) -> Self {
-        match state {
+impl From<&Etcd> for EtcdWord {
+    fn from(etcd: &Etcd) -> Self {
+        match etcd.state {
+            _ if etcd.silent_ms.is_some() => Self::Silent,
             EtcdState::Stopped => Self::Stopped,
             EtcdState::Starting | EtcdState::NoLeader => Self::Running,
             EtcdState::Follower | EtcdState::Leader | EtcdState::Learner => Self::Serving,
@@ -134,7 +137,7 @@ impl Statement {
                 EtcdState::Stopped => record,
                 _ => None,
             },
-            etcd: facts.etcd.state.into(),
+            etcd: EtcdWord::from(&facts.etcd),
             // A node that cannot read its log may be able to later: its record counts until it is dropped.
             eligible: standing.eligible || (!readable && facts.eligibility.is_some()),
             leaving: is_leaving(facts),

@@ -132,6 +132,7 @@ impl Dice<'_> {
             self.maybe(|dice| YieldMark { cluster: fixture::CLUSTER, member: dice.member() });
         facts.eligibility = self.maybe(|dice| Eligibility {
             boot: dice.boot(),
+            run: None,
             member: dice.member(),
             with: dice.member(),
             by: EligibleBy::Barrier,
@@ -295,7 +296,7 @@ proptest! {
         let member = facts.dataset.member_id.unwrap();
         let with = facts.other_voter().unwrap();
         let boot = facts.boot.clone();
-        facts.eligibility = Some(Eligibility { boot, member, with, by: EligibleBy::Barrier });
+        facts.eligibility = Some(Eligibility { boot, run: None, member, with, by: EligibleBy::Barrier });
         let voter = |id, name: &str| LiveMember {
             id,
             node: Some(name.into()),
@@ -310,6 +311,7 @@ proptest! {
         facts.published = Some(Statement::of(&facts, None));
         let glance = dyad_core::glance::Glance {
             boot: &facts.boot,
+            run: facts.run.as_ref(),
             role: facts.role,
             etcd: &facts.etcd,
             eligibility: facts.eligibility.as_ref(),

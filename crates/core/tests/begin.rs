@@ -87,6 +87,7 @@ fn former_data_forbid_it() {
         |facts| {
             facts.eligibility = Some(Eligibility {
                 boot: "north-1".into(),
+                run: None,
                 member: fixture::ME,
                 with: fixture::PEER,
                 by: EligibleBy::Barrier,

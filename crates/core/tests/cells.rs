@@ -4,7 +4,7 @@ mod fixture;
 
 use dyad_core::dataset::Class::{self, Alone, Broken, Learner, Left, None, Pair};
 use dyad_core::dataset::Membership;
-use dyad_core::facts::{EtcdState, LiveMember};
+use dyad_core::facts::{Eligibility, EligibleBy, EtcdState, LiveMember, Role};
 use dyad_core::ids::MemberId;
 use dyad_core::statement::{EtcdWord, Listed, Place};
 use dyad_core::{Statement, decide};
@@ -164,19 +164,16 @@ fn a_learner_may_take_its_time() {
     assert_eq!(action(&facts), "yield", "{:?}", decide(&facts));
 }
 
+fn member(id: MemberId, node: &str, learner: bool) -> LiveMember {
+    LiveMember { id, node: Some(node.into()), learner, started: false, caught_up: false }
+}
+
 /// R4: a learner that has yielded never starts again under its id: its voter drops it, so that it can be added anew.
 #[test]
 fn a_learner_that_has_yielded_is_dropped() {
     let mut facts = fixture::pair_at_rest();
     facts.dataset = fixture::dataset(Alone);
     facts.etcd.state = EtcdState::Leader;
-    let member = |id, node: &str, learner| LiveMember {
-        id,
-        node: Some(node.into()),
-        learner,
-        started: false,
-        caught_up: false,
-    };
     facts.etcd.members =
         vec![member(fixture::ME, "north", false), member(fixture::PEER, "south", true)];
     let mut peer = fixture::statement(Left);
@@ -332,4 +329,37 @@ fn a_leave_that_is_called_off_is_taken_back() {
         facts.request = request;
         assert_eq!(Statement::of(&facts, Option::None).leaving, still, "{:?}", facts.request);
     }
+}
+
+/// Eligibility: what was earned in another run of the cluster stack says nothing, even in the same boot. Whose stack was
+/// stopped in good order is clean and offline to the other one, which may have gone on.
+#[test]
+fn eligibility_ends_with_the_run_of_the_stack() {
+    let mut facts = fixture::pair_at_rest();
+    facts.run = Some("second".into());
+    facts.eligibility = Some(Eligibility {
+        boot: facts.boot.clone(),
+        run: Some("second".into()),
+        member: fixture::ME,
+        with: fixture::PEER,
+        by: EligibleBy::Barrier,
+    });
+    assert!(Statement::of(&facts, Option::None).eligible);
+    facts.run = Some("third".into());
+    assert!(!Statement::of(&facts, Option::None).eligible);
+}
+
+/// R4: a learner that cannot read what it had under its id never starts again as this one: another id is its way back.
+#[test]
+fn a_learner_with_a_broken_log_is_dropped() {
+    let mut facts = fixture::pair_at_rest();
+    facts.dataset = fixture::dataset(Alone);
+    facts.role = Role::Promoted;
+    facts.etcd.state = EtcdState::Leader;
+    facts.etcd.members =
+        vec![member(fixture::ME, "north", false), member(fixture::PEER, "south", true)];
+    let mut peer = fixture::statement(Broken);
+    peer.member_id = Some(fixture::PEER);
+    facts.peer.statement = Some(peer);
+    assert_eq!(action(&facts), "dropLearner", "{:?}", decide(&facts));
 }

@@ -21,6 +21,7 @@ fn whole() -> Facts {
     facts.etcd.members = vec![member(ME, "north", false), member(PEER, "south", false)];
     facts.eligibility = Some(Eligibility {
         boot: facts.boot.clone(),
+        run: facts.run.clone(),
         member: ME,
         with: PEER,
         by: EligibleBy::Barrier,

@@ -113,6 +113,7 @@ impl Model {
                 me.clean = !breaks!(self.variant, ConfirmIsIgnored);
             }
             Action::ForcePeerOff
+            | Action::AskForRestart
             | Action::CreateDataset
             | Action::Nothing
             | Action::Offer

@@ -261,6 +261,7 @@ impl View {
         let online = self.sees && !self.clean;
         let other_voter = self.other_voter();
         Facts {
+            run: None,
             api_version: ApiVersion::V1,
             kind: Kind::Facts,
             node: own_name.clone(),
@@ -289,6 +290,7 @@ impl View {
             traces: Vec::new(),
             eligibility: (self.eligible > 0).then(|| Eligibility {
                 boot: if self.eligible_stale { "boot-1" } else { "boot-2" }.into(),
+                run: None,
                 member: own,
                 with: if self.eligible == crate::reduce::GONE {
                     MemberId(0xf0)
@@ -298,6 +300,7 @@ impl View {
                 by: EligibleBy::Barrier,
             }),
             etcd: Etcd {
+                silent_ms: None,
                 state: self.etcd,
                 leaderless_ms: match (self.etcd, self.patience_over) {
                     (EtcdState::NoLeader, true) => 60_000,

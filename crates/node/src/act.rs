@@ -46,6 +46,7 @@ pub fn perform(node: &Node, gathered: &Gathered, action: &Action) -> Result<(), 
         Action::Nothing
         | Action::Wait { .. }
         | Action::StayInert { .. }
+        | Action::AskForRestart
         | Action::Refuse { .. } => node.publish(facts),
         Action::Offer => offer(node, facts),
         Action::StartPlain => start_plain(node, facts),
@@ -138,7 +139,7 @@ fn write_environment(node: &Node, members: &[(String, Vec<String>)]) -> Result<(
 
 fn earn(node: &Node, facts: &Facts, with: MemberId, by: EligibleBy) -> Result<(), Failure> {
     let (_, member) = own_ids(facts)?;
-    let record = Eligibility { boot: node.boot.clone(), member, with, by };
+    let record = Eligibility { boot: node.boot.clone(), run: facts.run.clone(), member, with, by };
     Ok(node.memory.set_eligibility(&record)?)
 }
 
@@ -312,6 +313,10 @@ fn remove_when_healthy(client: &Client, member: MemberId) -> Result<(), etcd_pee
 /// failed would end in fencing, and silence keeps the peer from acting.
 fn stop(node: &Node, facts: &Facts) -> Result<(), Failure> {
     let withdrawn = set_score(node, None);
+    if facts.etcd.silent_ms.is_some() {
+        // It would not hear that it is to end; and if its disk holds it, the sooner that is known the better.
+        node.runner.kill()?;
+    }
     node.runner.stop()?;
     let told = state_rest(node, facts);
     for error in [withdrawn, told].into_iter().filter_map(Result::err) {

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use dyad_core::ids::{BootId, NodeName};
+use dyad_core::ids::{BootId, NodeName, RunId};
 
 /// This machine's name, by which the pair knows it.
 pub fn host_name() -> NodeName {
@@ -14,6 +14,13 @@ pub fn host_name() -> NodeName {
 pub fn boot_id() -> io::Result<BootId> {
     let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
     Ok(BootId::from(text.trim()))
+}
+
+/// The present run of Pacemaker, by the name that systemd gives to each start of its service. Without one nothing that
+/// was earned in a run counts.
+pub fn run_id() -> Option<RunId> {
+    let name = std::fs::read_link("/run/systemd/units/invocation:pacemaker.service").ok()?;
+    Some(RunId::from(name.to_str()?))
 }
 
 /// Milliseconds since this boot, suspended time included.

@@ -151,7 +151,7 @@ pub struct Live {
 impl Live {
     /// An etcd of which nothing but this is known.
     pub fn only(state: EtcdState) -> Self {
-        let etcd = Etcd { state, leaderless_ms: 0, members: Vec::new() };
+        let etcd = Etcd { state, leaderless_ms: 0, silent_ms: None, members: Vec::new() };
         Self { etcd, status: None, learner_percent: None }
     }
 }
@@ -178,12 +178,14 @@ pub fn look(
         Err(_) if peer_port_answers(pair, own) => EtcdState::NoLeader,
         Err(_) => EtcdState::Starting,
     };
+    // The kernel takes connections for a process that hangs; one without a leader refuses them, or says so.
+    let silent = status.as_ref().is_err_and(Error::is_silence);
     let status = status.ok();
     let (members, learner_percent) = match &members {
         Ok(members) => live_members(pair, own, members, status.as_ref()),
         Err(_) => (Vec::new(), None),
     };
-    let etcd = Etcd { state, leaderless_ms: 0, members };
+    let etcd = Etcd { state, leaderless_ms: 0, silent_ms: silent.then_some(0), members };
     Ok(Live { etcd, status, learner_percent })
 }
 

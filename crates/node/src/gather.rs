@@ -3,6 +3,7 @@
 //! What cannot be read is never guessed in the direction of acting: an unknown peer counts as present, an
 //! unknown cluster as one without quorum or fencing, an unreadable dataset as broken.
 
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
 use std::thread;
@@ -12,10 +13,11 @@ use dyad_cluster::pair::{Node as PairNode, Pair};
 use dyad_cluster::state::ClusterState;
 use dyad_core::dataset::{Class, Dataset};
 use dyad_core::facts::{
-    ApiVersion, EtcdState, Facts, Kind, NodeState, Pacemaker, Peer, Policy, Request, Role,
+    ApiVersion, Eligibility, EtcdState, Facts, Kind, NodeState, Pacemaker, Peer, Policy, Request,
+    Role,
 };
 use dyad_core::glance::Glance;
-use dyad_core::ids::{BootId, NodeName, RingId};
+use dyad_core::ids::{BootId, NodeName, RingId, RunId};
 use dyad_core::statement::Statement;
 use etcd_peer::client::Client;
 
@@ -84,6 +86,8 @@ pub struct Disk {
     pub dataset: Dataset,
     /// Whether it takes writes and has room.
     pub writable: bool,
+    /// Whether its file system takes no writes at all.
+    pub read_only: bool,
     /// What tells of earlier data, where there are none now (R12).
     pub traces: Vec<String>,
     /// Of a learner: how much it has got, as a number that changes whenever it gets more; else 0.
@@ -103,7 +107,9 @@ impl Disk {
             Class::Learner => received(data_dir, &dataset),
             _ => 0,
         };
-        Self { dataset, writable: takes_writes(beside.directory()), traces, received }
+        let read_only = is_read_only(data_dir);
+        let writable = !read_only && takes_writes(beside.directory());
+        Self { dataset, writable, read_only, traces, received }
     }
 }
 
@@ -135,9 +141,11 @@ impl Sources<'_> {
             return false;
         };
         let Ok(marks) = self.memory.marks() else { return false };
-        let eligibility = self.memory.eligibility();
+        let run = boot::run_id();
+        let eligibility = self.eligibility(run.as_ref());
         Glance {
             boot: self.boot,
+            run: run.as_ref(),
             role,
             etcd: &live.etcd,
             eligibility: eligibility.as_ref(),
@@ -157,7 +165,7 @@ impl Sources<'_> {
         let mut again = before.clone();
         again.facts.marks = self.memory.marks().ok()?;
         again.facts.published = self.memory.published();
-        again.facts.eligibility = self.memory.eligibility();
+        again.facts.eligibility = self.eligibility(again.facts.run.as_ref());
         Some(again)
     }
 
@@ -169,6 +177,11 @@ impl Sources<'_> {
         }
         corosync::membership()
             .is_ok_and(|seen| facts.still_hold(&seen.ring.as_str().into(), Some(seen.quorate)))
+    }
+
+    /// The record of eligibility, if it can be told in which run of the stack this is.
+    fn eligibility(&self, run: Option<&RunId>) -> Option<Eligibility> {
+        run.and_then(|_| self.memory.eligibility())
     }
 
     /// Corosync's number for a node: its place in the pair.
@@ -195,20 +208,29 @@ impl Sources<'_> {
         let uptime_ms = boot::uptime_ms().unwrap_or_default();
         let leaderless = matches!(live.etcd.state, EtcdState::NoLeader);
         let marks = self.memory.marks();
-        let Disk { mut dataset, writable: disk_writable, traces, received } = disk;
+        let Disk { mut dataset, writable: disk_writable, read_only, traces, received } = disk;
+        if read_only && live.etcd.state == EtcdState::Stopped && dataset.class != Class::None {
+            // No etcd runs on it, and no mark can be written: what is on it is as good as lost until it is mended.
+            dataset = Dataset::empty(Class::Broken, "the file system of the data is read-only");
+        }
         live.etcd.leaderless_ms =
             self.memory.duration("leaderless", received, leaderless, uptime_ms);
+        let silent = live.etcd.silent_ms.is_some();
+        let silent_ms = self.memory.duration("silent", 0, silent, uptime_ms);
+        live.etcd.silent_ms = silent.then_some(silent_ms);
         if let Err(error) = &marks {
             // A mark that is there and cannot be read may forbid everything: nothing may start.
             troubles.push(words(error));
             dataset = Dataset::empty(Class::Broken, words(error));
         }
+        let run = boot::run_id();
         let ring = surroundings.membership.as_ref().map_or("unknown", |seen| seen.ring.as_str());
         let facts = Facts {
             api_version: ApiVersion::V1,
             kind: Kind::Facts,
             node: self.own.name.clone(),
             boot: self.boot.clone(),
+            run: run.clone(),
             ring: RingId::from(ring),
             request,
             role,
@@ -216,7 +238,7 @@ impl Sources<'_> {
             disk_writable,
             marks: marks.unwrap_or_default(),
             traces,
-            eligibility: self.memory.eligibility(),
+            eligibility: self.eligibility(run.as_ref()),
             etcd: live.etcd.clone(),
             published: self.memory.published(),
             peer: self.peer_facts(&surroundings, uptime_ms),
@@ -403,7 +425,7 @@ pub fn words(error: &dyn std::error::Error) -> String {
 /// What is known of a disk that cannot be read.
 pub fn no_disk(reason: &str) -> Disk {
     let dataset = Dataset::empty(Class::Broken, reason);
-    Disk { dataset, writable: false, traces: Vec::new(), received: 0 }
+    Disk { dataset, writable: false, read_only: false, traces: Vec::new(), received: 0 }
 }
 
 /// Entries arrive in the log, a snapshot as a file that grows.
@@ -419,6 +441,29 @@ pub fn read_dataset(data_dir: &Path) -> Dataset {
         Ok(dataset) => dataset,
         Err(error) => Dataset::empty(Class::Broken, words(&error)),
     }
+}
+
+/// Whether the file system takes no writes at all: it was mounted so, or an error has made it so. Newer kernels tell the
+/// latter only among the options of the file system.
+fn is_read_only(data_dir: &Path) -> bool {
+    let flags = nix::sys::statvfs::statvfs(data_dir).map(|stat| stat.flags());
+    if flags.is_ok_and(|flags| flags.contains(nix::sys::statvfs::FsFlags::ST_RDONLY)) {
+        return true;
+    }
+    let Ok(device) = std::fs::metadata(data_dir).map(|found| found.dev()) else { return false };
+    let device = format!("{}:{}", nix::sys::stat::major(device), nix::sys::stat::minor(device));
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    gave_up(&mounts, &device)
+}
+
+/// Whether the kernel says of the file system on this device that it takes no writes any more.
+fn gave_up(mounts: &str, device: &str) -> bool {
+    let of_device = |line: &&str| line.split(' ').nth(2) == Some(device);
+    let options = |line: &str| {
+        let options = line.rsplit(' ').next().unwrap_or_default();
+        options.split(',').any(|option| matches!(option, "ro" | "emergency_ro" | "shutdown"))
+    };
+    mounts.lines().filter(of_device).any(options)
 }
 
 /// Whether the file system beside the data takes writes and has room. Nothing is synced: a look must be

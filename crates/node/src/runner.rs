@@ -12,6 +12,8 @@ pub use systemd::Systemd;
 const START_LIMIT: Duration = Duration::from_secs(20);
 /// etcd is given this long to end by itself; then it is killed.
 const STOP_LIMIT: Duration = Duration::from_secs(30);
+/// A process that is killed is gone within this time, or its disk holds it.
+const KILL_LIMIT: Duration = Duration::from_secs(5);
 /// Looking at the state.
 const LOOK_LIMIT: Duration = Duration::from_secs(5);
 
@@ -26,6 +28,9 @@ pub enum Error {
         /// Why not.
         source: dyad_program::Error,
     },
+    /// It was killed and is still there.
+    #[error("etcd was killed and is still there: its disk may hold it")]
+    Held,
     /// It was told to stop and still runs.
     #[error("etcd was told to stop and still runs")]
     StillRuns,
@@ -42,6 +47,9 @@ pub trait Runner: Send + Sync {
     /// Stops it, if it runs. Returns when the process is gone for certain: a stop that cannot be confirmed
     /// is an error.
     fn stop(&self) -> Result<(), Error>;
+    /// Ends it at once, without a word. Returns when the process is gone for certain, and soon if it does not go: then
+    /// something holds it that no signal reaches.
+    fn kill(&self) -> Result<(), Error>;
     /// Whether a process exists. What cannot be seen is an error, never "no".
     fn is_running(&self) -> Result<bool, Error>;
 }

@@ -12,6 +12,9 @@ use crate::statement::{EtcdWord, Place, Statement};
 /// may be busy with what it received.
 const LEARNER_PATIENCE: u64 = 4;
 
+/// How long an etcd may answer nothing before that is more than slow (R9): no disk that works holds a write so long.
+const SILENT_MS_MIN: u64 = 10_000;
+
 /// What to do while the own etcd runs.
 pub(crate) fn live(facts: &Facts, standing: &Standing) -> Verdict {
     if standing.yielded && facts.role != Role::Promoted {
@@ -162,6 +165,13 @@ fn alone(facts: &Facts, learner: Option<&LiveMember>) -> Verdict {
             let because = format!("{name} has given up what it had as member {}", learner.id);
             Verdict::new(Action::DropLearner { member: learner.id }, Rule::R4, because)
         }
+        // It cannot read what it had under this id: it will never start again as this one.
+        Some(learner)
+            if stopped && heard.class == Class::Broken && heard.member_id == Some(learner.id) =>
+        {
+            let because = format!("{name} cannot read what it had as member {}", learner.id);
+            Verdict::new(Action::DropLearner { member: learner.id }, Rule::R4, because)
+        }
         // It was started under this id and has lost its log: raft would wait for ever for what it once had.
         Some(learner) if learner.started && heard.member_id != Some(learner.id) => {
             let because = format!("{name} has lost what it had as member {}", learner.id);
@@ -209,12 +219,32 @@ fn leaderless(facts: &Facts, standing: &Standing) -> Verdict {
         // R9: a time-out is not a proof. Fencing, or a person, brings it.
         return Verdict::wait(Awaited::Fencing, Rule::R9, because);
     }
-    match facts.heard() {
-        Some(heard) => deaf(facts, standing, heard),
-        None => {
+    match (facts.heard(), facts.etcd.silent_ms) {
+        (Some(heard), Some(silent_ms)) => silent(facts, heard, silent_ms),
+        (Some(heard), None) => deaf(facts, standing, heard),
+        (None, _) => {
             Verdict::wait(Awaited::Statement, Rule::R9, format!("no leader; {name} has not spoken"))
         }
     }
+}
+
+/// R8, an etcd that answers nothing: it hangs, or its disk does, and then the yield mark cannot be written either. A
+/// restart helps the one; a stop that does not end proves the other by fencing, if there is somebody to go on.
+fn silent(facts: &Facts, heard: &Statement, silent_ms: u64) -> Verdict {
+    let name = &facts.peer.name;
+    let goes_on =
+        heard.etcd != EtcdWord::Stopped && (heard.class == Class::Alone || is_fit(facts, heard));
+    let long = silent_ms >= SILENT_MS_MIN
+        && facts.etcd.leaderless_ms >= facts.policy.leaderless_ms_max
+        && !broken!(facts, SilentEtcdIsLeftAlone);
+    if long && goes_on {
+        let because = format!(
+            "this etcd has answered nothing for {silent_ms} ms, and {name} is fit to go on"
+        );
+        return Verdict::new(Action::AskForRestart, Rule::R8, because);
+    }
+    let because = format!("this etcd has answered nothing for {silent_ms} ms: slow is not dead");
+    Verdict::wait(Awaited::OwnEtcd, Rule::R9, because)
 }
 
 /// R8: both nodes are there and etcd has no leader. One yields; its confirmed stop lets the other go on.
@@ -264,10 +294,18 @@ pub(super) fn lets_go_on(facts: &Facts, standing: &Standing, heard: &Statement) 
 
 /// Whether the other one could go on without this node.
 fn is_fit_without(facts: &Facts, heard: &Statement) -> bool {
-    let fit = heard.class == Class::Pair && heard.eligible && heard.disk_writable && !heard.leaving;
     // A change of the membership in the own tail: this log may be needed to tell what became of it.
     let sure = facts.dataset.solid_pair() || broken!(facts, YieldsInMidChange);
-    fit && sure
+    is_fit(facts, heard) && sure
+}
+
+/// Whether the other one, by what it says, could go on alone.
+fn is_fit(facts: &Facts, heard: &Statement) -> bool {
+    heard.class == Class::Pair
+        && heard.eligible
+        && heard.disk_writable
+        && !heard.leaving
+        && (heard.etcd != EtcdWord::Silent || broken!(facts, YieldsToTheSilent))
 }
 
 /// Whether the peer counts this node's present member as a voter that it waits for.

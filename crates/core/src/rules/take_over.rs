@@ -69,6 +69,10 @@ pub(crate) fn permission(
     if !facts.disk_writable {
         return missing("a disk that takes writes", commands::DISK);
     }
+    // Nobody can help an etcd to lead that hears nobody.
+    if facts.etcd.silent_ms.is_some() {
+        return missing("an etcd that answers", commands::STATUS);
+    }
     if facts.pacemaker.maintenance || !facts.pacemaker.managed {
         return missing(
             "Pacemaker in charge (maintenance, or not managed)",

@@ -80,6 +80,15 @@ impl Error {
         }
     }
 
+    /// Whether the request was taken and nothing came back in time.
+    pub fn is_silence(&self) -> bool {
+        use dyad_http::{Error as Http, Step};
+        let (Self::NoAnswer { source, .. } | Self::Unreachable { source, .. }) = self else {
+            return false;
+        };
+        matches!(source, Http::Deadline { step } if !matches!(step, Step::Resolve | Step::Connect))
+    }
+
     /// What a failed exchange means for the request.
     pub(super) fn of_exchange(
         step: &'static str,

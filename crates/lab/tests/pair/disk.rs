@@ -76,3 +76,43 @@ fn a_new_disk_is_filled_again() {
     clients.judge(&pair);
     assert_eq!(pair.powered_off(), Vec::<String>::new());
 }
+
+/// A disk that takes no write any more, without an error, on the node that both would rather keep: its etcd hears nobody,
+/// cannot yield and cannot be stopped. It is fenced for that, and the other one goes on (R8).
+#[test]
+#[ignore = "needs root: make lab-test"]
+fn a_disk_that_hangs_costs_one_node() {
+    let pair = Pair::usual();
+    pair.lead("node-a");
+    let clients = pair.clients();
+    let seen = pair.seen("node-b");
+    pair.ask(&Request::SlowDisk { node: "node-a".into(), stall_ms: 600_000 });
+    pair.wait_decision("node-b", seen, "takeOver", "R2");
+    pair.wait_writable("node-b");
+    // Lab nodes boot in a second: it may be back before its absence was noticed, and fail once more.
+    let off = pair.powered_off();
+    assert!(!off.is_empty() && off.iter().all(|node| node == "node-a"), "{off:?}");
+    pair.heal().unwrap();
+    pair.wait_protected();
+    clients.judge(&pair);
+}
+
+/// A file system that an error has made read-only: no etcd runs on it, and not even the yield can be written down. The
+/// other node goes on all the same; mended, it is filled again.
+#[test]
+#[ignore = "needs root: make lab-test"]
+fn a_read_only_disk_holds_nobody_up() {
+    let pair = Pair::usual();
+    pair.lead("node-b");
+    let clients = pair.clients();
+    let seen = pair.seen("node-a");
+    let ended = "systemctl kill --signal=KILL dyad-etcd.service; \
+                 for i in $(seq 100); do mount -o remount,ro /var/lib/etcd && exit; done; exit 1";
+    pair.run("node-b", &["sh", "-c", ended]);
+    pair.wait_decision("node-a", seen, "takeOver", "R2");
+    pair.wait_writable("node-a");
+    assert_eq!(pair.powered_off(), Vec::<String>::new());
+    pair.run("node-b", &["mount", "-o", "remount,rw", "/var/lib/etcd"]);
+    pair.wait_protected();
+    clients.judge(&pair);
+}

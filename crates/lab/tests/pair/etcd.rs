@@ -74,3 +74,20 @@ fn an_etcd_that_does_not_start_holds_nobody_up() {
     clients.judge(&pair);
     assert_eq!(pair.powered_off(), Vec::<String>::new());
 }
+
+/// An etcd that hangs, on the node that both would rather keep, takes connections and answers nothing. Nobody yields to
+/// it; it is restarted, and nobody is fenced (R8, R9).
+#[test]
+#[ignore = "needs root: make lab-test"]
+fn an_etcd_that_hangs_is_restarted() {
+    let pair = Pair::usual();
+    pair.lead("node-a");
+    let clients = pair.clients();
+    let seen = pair.seen("node-a");
+    pair.run("node-a", &["systemctl", "kill", "--signal=STOP", "dyad-etcd.service"]);
+    pair.wait_decision("node-a", seen, "askForRestart", "R8");
+    pair.wait_writable("node-b");
+    pair.wait_protected();
+    clients.judge(&pair);
+    assert_eq!(pair.powered_off(), Vec::<String>::new());
+}

@@ -130,3 +130,50 @@ fn a_stale_copy_goes_on_only_by_a_person() {
     assert_eq!(answer, Answer::Bad, "{verdict}");
     pair.end();
 }
+
+/// A node whose cluster stack was stopped in good order, without leaving, and is started again in the same boot: the
+/// other one may have gone on meanwhile, without any fencing. What was earned before counts no more, and a person is told
+/// what could be lost.
+#[test]
+#[ignore = "needs root: make lab-test"]
+fn a_stack_that_was_restarted_may_hold_an_old_copy() {
+    let pair = Pair::usual();
+    let clients = pair.clients();
+    let role = |update: &[&str]| {
+        let words = ["crm_resource", "--resource", "etcd-clone", "--meta"];
+        pair.run("node-a", &[&words, update].concat());
+    };
+    // Both stop: neither leaves.
+    role(&["--set-parameter", "target-role", "--parameter-value", "Stopped"]);
+    for node in pair.names() {
+        pair.wait(&format!("etcd to stop on {node}"), || {
+            let ask =
+                ["systemctl", "show", "--property=ActiveState", "--value", "dyad-etcd.service"];
+            let state = pair.run(node, &ask);
+            (state.trim() != "inactive").then_some(state)
+        });
+    }
+    pair.run("node-b", &["systemctl", "stop", "pacemaker", "corosync"]);
+    let seen = pair.seen("node-a");
+    role(&["--delete-parameter", "target-role"]);
+    pair.wait_decision("node-a", seen, "takeOver", "R2");
+    pair.wait_writable("node-a");
+    assert_eq!(pair.powered_off(), Vec::<String>::new());
+    assert!(pair.etcdctl("node-a", &["put", "only-on-a", "1"]).is_some());
+
+    pair.bmc("node-a", "do-nothing".parse().unwrap()).unwrap();
+    pair.pull_plug("node-a");
+    let seen = pair.seen("node-b");
+    pair.run("node-b", &["systemctl", "start", "corosync", "pacemaker"]);
+    pair.wait_decision("node-b", seen, "stayInert", "R5");
+    let confirm = ["dyad", "confirm", "--yes-peer-is-down", "node-a", "--reason", "it is dark"];
+    let refused = pair.exec("node-b", &confirm, std::time::Duration::from_mins(1)).unwrap();
+    assert_eq!(refused.code, 4, "{refused:?}");
+    assert!(refused.stderr.contains("would be lost"), "{}", refused.stderr);
+    assert!(!pair.is_writable("node-b"));
+
+    pair.heal().unwrap();
+    pair.power_on("node-a");
+    pair.wait_protected();
+    clients.judge(&pair);
+}

@@ -33,6 +33,10 @@ impl Runner for Podman {
         removed.map(drop).map_err(|source| Error::Tool { step: "stop", source })
     }
 
+    fn kill(&self) -> Result<(), Error> {
+        self.service.kill()
+    }
+
     fn is_running(&self) -> Result<bool, Error> {
         self.service.is_running()
     }

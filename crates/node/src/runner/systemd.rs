@@ -2,10 +2,12 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use dyad_program::{command, output};
 
-use super::{Error, LOOK_LIMIT, Runner, START_LIMIT, STOP_LIMIT};
+use super::{Error, KILL_LIMIT, LOOK_LIMIT, Runner, START_LIMIT, STOP_LIMIT};
 
 /// The service that runs etcd.
 #[derive(Debug, Clone)]
@@ -22,7 +24,7 @@ impl Systemd {
         Self { unit: unit.to_owned(), control_group }
     }
 
-    fn systemctl(&self, step: &'static str, limit: std::time::Duration) -> Result<(), Error> {
+    fn systemctl(&self, step: &'static str, limit: Duration) -> Result<(), Error> {
         let mut systemctl = command("systemctl", [step, self.unit.as_str()]);
         output(&mut systemctl, "", limit).map(drop).map_err(|source| Error::Tool { step, source })
     }
@@ -44,6 +46,20 @@ impl Runner for Systemd {
         let stopped = self.systemctl("stop", STOP_LIMIT);
         // The processes count, not the tool's word: it also fails if the service was never there.
         if self.is_running()? { stopped.and(Err(Error::StillRuns)) } else { Ok(()) }
+    }
+
+    fn kill(&self) -> Result<(), Error> {
+        let arguments = ["kill", "--signal=KILL", self.unit.as_str()];
+        output(&mut command("systemctl", arguments), "", KILL_LIMIT)
+            .map_err(|source| Error::Tool { step: "kill", source })?;
+        let start = Instant::now();
+        while self.is_running()? {
+            if start.elapsed() > KILL_LIMIT {
+                return Err(Error::Held);
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+        Ok(())
     }
 
     fn is_running(&self) -> Result<bool, Error> {

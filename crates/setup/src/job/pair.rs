@@ -135,7 +135,9 @@ pub(super) fn voters(work: &mut Work<'_>, clock: &mut Clock<'_>) -> Result<Strin
 }
 
 fn has_passed_barrier(node: &Node) -> bool {
-    node.memory.eligibility().is_some_and(|record| record.boot == node.boot)
+    let run = dyad_node::boot::run_id();
+    let record = node.memory.eligibility();
+    record.is_some_and(|record| record.boot == node.boot && record.run == run)
 }
 
 /// What this node last decided: the best word on what is still missing.
