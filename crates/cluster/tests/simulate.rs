@@ -204,6 +204,32 @@ fn etcd_stop_fails() {
     assert!(summary.contains("Fence (reboot) node-b"), "{summary}");
 }
 
+/// broken-file: an agent that cannot work on one node (5) is kept off that node, without fencing, and the other one goes
+/// on untouched. The answer for a wrong configuration (6) would end it on both: the agent never gives it.
+#[test]
+fn a_broken_file_ends_etcd_on_its_node_only() {
+    for operation in ["etcd_start_0", "etcd_promote_0"] {
+        let promoted_after = |answer: u8| {
+            let mut simulation = Simulation::protected(&common::usual());
+            let failed = format!("--op-inject={operation}@node-b={answer}");
+            let mut summary = simulation.step(&[&failed]);
+            summary.push_str(&simulation.step(&[]));
+            assert!(!summary.contains("Fence"), "{answer}: {summary}");
+            let state = simulation.state();
+            let promoted = state
+                .resources
+                .iter()
+                .filter(|each| each.id == cib::ETCD && each.role == "Promoted");
+            let nodes = promoted.flat_map(|each| each.nodes.iter().map(ToString::to_string));
+            let mut nodes: Vec<_> = nodes.collect();
+            nodes.sort();
+            nodes
+        };
+        assert_eq!(promoted_after(5), ["node-a"], "{operation}");
+        assert!(promoted_after(6).is_empty(), "{operation}");
+    }
+}
+
 /// The state that a proof rests on: a lost node is offline and unclean until it is fenced, then offline and
 /// clean, as the real `crm_mon` tells it.
 #[test]

@@ -3,18 +3,18 @@
 use dyad_core::decision::Outcome as Word;
 use dyad_core::facts::{Notification, Operation, Request, Role, When};
 
-use crate::boot;
-use crate::connections;
-use crate::follow;
 use crate::gather::words;
-use crate::node::{Error, Node, Outcome, is_retried};
+use crate::node::{Error, Node, Outcome, is_retried, service};
 use crate::ocf::{Action, Environment, META_DATA, code, exit_code};
 use crate::place::Place;
-use crate::record;
+use crate::{blind, boot, connections, follow, lock, record};
 
 /// How the agent is called.
 const USAGE: &str =
     "usage: etcd {start|stop|promote|demote|monitor|notify|meta-data|validate-all|usage}\n";
+
+/// What this agent last did of its own knowledge.
+const ROLE: &str = "role.json";
 
 /// What a call comes to: its exit code, and what is printed.
 #[derive(Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ impl Answer {
         Self { stdout: text.to_owned(), ..Self::silent(code::SUCCESS) }
     }
 
-    fn failed(code: u8, why: String) -> Self {
+    pub(crate) fn failed(code: u8, why: String) -> Self {
         Self { stderr: why, ..Self::silent(code) }
     }
 }
@@ -56,33 +56,41 @@ pub fn run(word: &str, environment: &Environment, place: Place) -> Answer {
 fn operate(request: &Request, environment: &Environment, place: Place) -> Answer {
     // Pacemaker says which node it is; its tools, and people, do not.
     let name = environment.node().unwrap_or_else(boot::host_name);
-    let node = match Node::open(place, &name) {
-        Ok(node) => node,
-        Err(error) => return Answer::failed(code::CONFIGURED, words(&error)),
-    };
+    match Node::open_with_faults(place.clone(), &name) {
+        Ok(node) => operate_on(&node, request, environment),
+        Err(fault) => blind::operate(request, &place, &service(), &fault),
+    }
+}
+
+fn operate_on(node: &Node, request: &Request, environment: &Environment) -> Answer {
     // Pacemaker waits for every answer to a notification of what is to come, in the middle of a take-over,
     // and nothing follows from it: it proves nothing (R2), and what is true is told afterwards.
     if let Operation::Notify(Notification { when: When::Pre, .. }) = request.operation {
         return Answer::silent(code::SUCCESS);
     }
-    let lock = match node.lock() {
+    // etcd would not start with such files either. What runs goes on, and can be stopped.
+    let starts = [Operation::Start, Operation::Promote, Operation::Validate];
+    if let Some(fault) = node.fault().filter(|_| starts.contains(&request.operation)) {
+        return Answer::failed(blind::code_of(fault), words(fault));
+    }
+    let lock = match node.lock_within(lock::limit(request)) {
         Ok(lock) => lock,
-        Err(error) => return without_lock(&node, request, &error),
+        Err(error) => return without_lock(node, request, &error),
     };
-    let role = role(&node, environment);
+    let role = role(node, environment);
     let glance = request.operation == Operation::Monitor && environment.interval_ms() > 0;
     if glance {
-        connections::renew_silent(&node);
+        connections::renew_silent(node);
     }
     if glance && node.is_settled(role) {
         return Answer::silent(exit_code(Word::Promoted));
     }
     let outcome = node.operate(request, role);
-    let answer = answer(request, &outcome);
-    remember_role(&node, request, &answer, role);
+    let answer = answer(node, request, &outcome);
+    remember_role(node, request, &answer, role);
     drop(lock);
     let near = outcome.decision.action.next_is_soon() && outcome.gathered.facts.peer.present;
-    if near && outcome.news && role_now(&node).is_some_and(|role| role != Role::Stopped) {
+    if near && outcome.news && role_now(node).is_some_and(|role| role != Role::Stopped) {
         follow::start();
     }
     answer
@@ -107,7 +115,16 @@ fn role(node: &Node, environment: &Environment) -> Role {
 
 /// What this agent last did of its own knowledge.
 pub fn role_now(node: &Node) -> Option<Role> {
-    record::read(&node.place.runtime.join("role.json")).ok().flatten()
+    role_in(&node.place)
+}
+
+/// See [`role_now`].
+pub(crate) fn role_in(place: &Place) -> Option<Role> {
+    record::read(&place.runtime.join(ROLE)).ok().flatten()
+}
+
+pub(crate) fn write_role(place: &Place, role: Role) {
+    let _ = record::write_volatile(&place.runtime.join(ROLE), &role);
 }
 
 fn remember_role(node: &Node, request: &Request, answer: &Answer, last: Role) {
@@ -118,13 +135,16 @@ fn remember_role(node: &Node, request: &Request, answer: &Answer, last: Role) {
         _ => return,
     };
     if role != last || role_now(node).is_none() {
-        let _ = record::write_volatile(&node.place.runtime.join("role.json"), &role);
+        write_role(&node.place, role);
     }
 }
 
-fn answer(request: &Request, outcome: &Outcome) -> Answer {
+fn answer(node: &Node, request: &Request, outcome: &Outcome) -> Answer {
     let decided = exit_code(outcome.decision.outcome);
-    let Some(failure) = &outcome.failure else { return Answer::silent(decided) };
+    let Some(failure) = &outcome.failure else {
+        let blind = node.fault().map(|fault| words(fault)).unwrap_or_default();
+        return Answer::failed(decided, blind);
+    };
     let stderr = format!("{}: {failure}", outcome.decision.because);
     let code = match request.operation {
         // A look that could not do what was due looks again soon; it is not a failure of etcd (R9).
@@ -135,3 +155,6 @@ fn answer(request: &Request, outcome: &Outcome) -> Answer {
     };
     Answer::failed(code, stderr)
 }
+
+#[cfg(test)]
+mod tests;

@@ -174,6 +174,8 @@ pub fn look(
         Ok(status) if status.leader == Some(status.member) => EtcdState::Leader,
         Ok(status) if status.leader.is_some() => EtcdState::Follower,
         Ok(_) => EtcdState::NoLeader,
+        // Who cannot ask knows nothing: least of all that there is no leader.
+        Err(Error::Setup { .. }) => EtcdState::Starting,
         // A started etcd opens its client port only when there is a leader; its peer port tells.
         Err(_) if peer_port_answers(pair, own) => EtcdState::NoLeader,
         Err(_) => EtcdState::Starting,

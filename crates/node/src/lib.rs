@@ -6,6 +6,7 @@
 pub mod act;
 pub mod agent;
 pub mod aside;
+mod blind;
 pub mod boot;
 #[cfg(feature = "broken-variants")]
 pub mod broken;
@@ -15,9 +16,12 @@ mod connections;
 pub mod corosync;
 mod create;
 pub mod etcd;
+#[cfg(test)]
+mod fixture;
 pub mod follow;
 pub mod gather;
 pub mod journal;
+mod lock;
 pub mod lone;
 pub mod memory;
 pub mod node;

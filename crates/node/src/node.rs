@@ -1,9 +1,9 @@
 //! This node of the pair: looks, asks `core`, does the one thing, publishes.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use dyad_cluster::pair::{CONTAINER, Node as PairNode, Pair, Runner as RunnerKind};
 use dyad_core::decision::{Action, Decision};
@@ -11,7 +11,7 @@ use dyad_core::facts::{Facts, Request, Role};
 use dyad_core::ids::{BootId, NodeName};
 use dyad_core::statement::Statement;
 use etcd_peer::client::Client;
-use nix::fcntl::{Flock, FlockArg};
+use nix::fcntl::Flock;
 
 use crate::act;
 use crate::etcd::Endpoints;
@@ -22,7 +22,7 @@ use crate::place::{BesideData, Place};
 use crate::record;
 use crate::runner::{Podman, Runner, Systemd};
 use crate::vote::Prepared;
-use crate::{boot, certificates, pacemaker};
+use crate::{boot, certificates, lock, pacemaker};
 
 /// The service and the slice that etcd runs in.
 pub const ETCD_UNIT: &str = "dyad-etcd.service";
@@ -32,8 +32,6 @@ pub const ETCD_SLICE: &str = "dyad.slice";
 const DECISIONS_MAX: usize = 8;
 /// How often a monitor looks at everything, however settled things are.
 const FULL_LOOK_MS: u64 = 60_000;
-/// How long to wait for another operation on this node to end.
-const LOCK_LIMIT: Duration = Duration::from_secs(10);
 
 /// Why a node cannot be looked at at all.
 #[derive(Debug, thiserror::Error)]
@@ -81,6 +79,8 @@ pub struct Node {
     pub runner: Box<dyn Runner>,
     /// The local etcd.
     pub client: Client,
+    /// Why it cannot be asked, if it cannot.
+    fault: Option<Error>,
     /// This boot.
     pub boot: BootId,
     journal: Journal,
@@ -104,6 +104,13 @@ pub struct Outcome {
 impl Node {
     /// The node with this name, of the pair that is described in its configuration.
     pub fn open(place: Place, name: &NodeName) -> Result<Self, Error> {
+        let mut node = Self::open_with_faults(place, name)?;
+        node.fault.take().map_or(Ok(node), Err)
+    }
+
+    /// The same, even if the certificates are no good: whatever asks etcd fails then, and all else is as ever. Without
+    /// them nothing should be started, but what is there can be seen, stopped, and said.
+    pub fn open_with_faults(place: Place, name: &NodeName) -> Result<Self, Error> {
         let file = place.pair_file();
         let pair: Pair = record::read(&file)?.ok_or(Error::NoPair(file))?;
         let stranger = |pair: &Pair| Error::Stranger {
@@ -117,8 +124,12 @@ impl Node {
         let boot = boot::boot_id().map_err(Error::Boot)?;
         // A disk that takes no writes is no reason to stay blind, as long as the files fit each other.
         let finished = certificates::finish(&place);
-        let client = client_of(&pair, &pair.nodes[own])
-            .map_err(|error| finished.err().map_or(Error::Client(error), Error::Certificates))?;
+        let endpoints = Endpoints::new(&pair);
+        let url = endpoints.client(&pair.nodes[own]);
+        let client = Client::even_if_unusable(&url, endpoints.client_tls().as_ref());
+        let fault = client
+            .fault()
+            .map(|error| finished.err().map_or_else(|| Error::Client(error), Error::Certificates));
         let beside = BesideData::new(&pair.etcd.data_dir);
         Ok(Self {
             memory: Memory::new(&place, beside, boot.clone()),
@@ -126,6 +137,7 @@ impl Node {
             journal: Journal::new(&place.log),
             prepared: Mutex::new(None),
             client,
+            fault,
             own,
             place,
             boot,
@@ -158,25 +170,19 @@ impl Node {
         &self.journal
     }
 
+    /// Why the local etcd cannot be asked, if it cannot.
+    pub fn fault(&self) -> Option<&Error> {
+        self.fault.as_ref()
+    }
+
     /// Keeps every other operation on this node out until the result is dropped.
     pub fn lock(&self) -> Result<Flock<File>, Error> {
-        record::create_directory(&self.place.runtime)?;
-        let path = self.place.lock();
-        let open = || OpenOptions::new().create(true).truncate(false).write(true).open(&path);
-        let mut file = open().map_err(|source| record::Error::Io {
-            step: "open",
-            path: path.clone(),
-            source,
-        })?;
-        let start = Instant::now();
-        loop {
-            match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
-                Ok(lock) => return Ok(lock),
-                Err((_, _)) if start.elapsed() > LOCK_LIMIT => return Err(Error::Busy(LOCK_LIMIT)),
-                Err((again, _)) => file = again,
-            }
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        self.lock_within(lock::LIMIT)
+    }
+
+    /// The same, with another patience.
+    pub fn lock_within(&self, limit: Duration) -> Result<Flock<File>, Error> {
+        lock::hold(&self.place, limit)
     }
 
     /// Gathers facts, without doing anything.
@@ -306,8 +312,13 @@ fn same(last: &Statement, next: &Statement) -> bool {
     *last == next
 }
 
+/// etcd's service, of whatever pair.
+pub(crate) fn service() -> Systemd {
+    Systemd::new(ETCD_UNIT, ETCD_SLICE)
+}
+
 fn runner(pair: &Pair) -> Box<dyn Runner> {
-    let service = Systemd::new(ETCD_UNIT, ETCD_SLICE);
+    let service = service();
     match &pair.etcd.runner {
         RunnerKind::Systemd => Box::new(service),
         RunnerKind::Podman { .. } => Box::new(Podman::new(service, CONTAINER)),

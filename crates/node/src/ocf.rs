@@ -14,8 +14,9 @@ pub mod code {
     pub const GENERIC: u8 = 1;
     /// The action is not known.
     pub const UNIMPLEMENTED: u8 = 3;
-    /// The configuration is wrong.
-    pub const CONFIGURED: u8 = 6;
+    /// Something that it needs is missing or wrong on this node; the other one is as well as ever. (The code for a wrong
+    /// configuration, 6, would end it on both.)
+    pub const INSTALLED: u8 = 5;
 }
 
 /// What the agent is asked to do.

@@ -1,6 +1,7 @@
 //! What can go wrong with a request to etcd, and what is then known about it.
 
 use std::fmt;
+use std::sync::Arc;
 
 /// What is known about a request that did not succeed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,7 +21,7 @@ pub enum Error {
         /// What was given.
         endpoint: String,
         /// What is wrong.
-        source: dyad_http::Error,
+        source: Arc<dyad_http::Error>,
     },
     /// etcd could not be reached: the request was never sent.
     #[error("{step}: etcd at {endpoint} cannot be reached")]

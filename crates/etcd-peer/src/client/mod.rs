@@ -10,6 +10,8 @@ mod error;
 mod json;
 mod kv;
 
+use std::sync::Arc;
+
 use dyad_http::Request;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -30,7 +32,8 @@ const ANSWER_BYTES_MAX: usize = 64 << 20;
 /// A client of one member. It can be shared between threads; each request under way has its own connection.
 #[derive(Debug)]
 pub struct Client {
-    http: dyad_http::Client,
+    /// Without it every request fails in the same way.
+    http: Result<dyad_http::Client, Arc<dyad_http::Error>>,
     endpoint: String,
 }
 
@@ -44,12 +47,25 @@ enum Effect {
 impl Client {
     /// A client for the member at this URL. Connects to nobody yet.
     pub fn new(endpoint: &str, tls: Option<&Tls>) -> Result<Self, Error> {
+        let client = Self::even_if_unusable(endpoint, tls);
+        client.fault().map_or(Ok(client), Err)
+    }
+
+    /// The same, for somebody who has other things to do if the TLS files are no good: then every request fails
+    /// with [`Error::Setup`], and [`Self::fault`] says why beforehand.
+    pub fn even_if_unusable(endpoint: &str, tls: Option<&Tls>) -> Self {
         let limits =
             dyad_http::Limits { body_bytes_max: ANSWER_BYTES_MAX, ..dyad_http::Limits::default() };
         let http = tls::builder(endpoint, tls)
             .and_then(|builder| builder.limits(limits).build())
-            .map_err(|source| Error::Setup { endpoint: endpoint.to_owned(), source })?;
-        Ok(Self { http, endpoint: endpoint.to_owned() })
+            .map_err(Arc::new);
+        Self { http, endpoint: endpoint.to_owned() }
+    }
+
+    /// Why no request can be made, if none can.
+    pub fn fault(&self) -> Option<Error> {
+        let source = self.http.as_ref().err()?.clone();
+        Some(Error::Setup { endpoint: self.endpoint.clone(), source })
     }
 
     /// The URL of the member.
@@ -89,8 +105,12 @@ impl Client {
         request: &Request,
         deadline: Deadline,
     ) -> Result<dyad_http::Response, Error> {
-        self.http
-            .send(request, deadline)
+        let setup = |source: &Arc<_>| Error::Setup {
+            endpoint: self.endpoint.clone(),
+            source: Arc::clone(source),
+        };
+        let http = self.http.as_ref().map_err(setup)?;
+        http.send(request, deadline)
             .map_err(|source| Error::of_exchange(step, self.endpoint.clone(), source))
     }
 
