@@ -19,6 +19,9 @@ const MONITOR_PROMOTED_MS: u64 = 5_000;
 const MONITOR_UNPROMOTED_MS: u64 = 3_000;
 /// Every action of the agent ends in seconds (R9); these limits are for a machine in trouble.
 const ACTION_TIMEOUT_S: u64 = 60;
+/// A stop or a demotion waits for what is under way on the node, may hand over and leave, and gives etcd its time to end. A
+/// time-out here is a fencing.
+pub const STOP_TIMEOUT_S: u64 = 90;
 /// What Pacemaker gives the fence agent beyond its own limit.
 const AGENT_HEADROOM_S: u64 = 5;
 /// A failed start or monitor is tried this often ...
@@ -224,9 +227,9 @@ fn etcd_clone() -> Element {
         .with("type", "etcd")
         .child(operations([
             operation(ETCD, "start", "0s", ACTION_TIMEOUT_S),
-            operation(ETCD, "stop", "0s", ACTION_TIMEOUT_S).with("on-fail", "fence"),
+            operation(ETCD, "stop", "0s", STOP_TIMEOUT_S).with("on-fail", "fence"),
             operation(ETCD, "promote", "0s", ACTION_TIMEOUT_S),
-            operation(ETCD, "demote", "0s", ACTION_TIMEOUT_S),
+            operation(ETCD, "demote", "0s", STOP_TIMEOUT_S),
             operation(ETCD, "notify", "0s", ACTION_TIMEOUT_S),
             monitor("Promoted", MONITOR_PROMOTED_MS),
             monitor("Unpromoted", MONITOR_UNPROMOTED_MS),

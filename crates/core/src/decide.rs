@@ -14,7 +14,17 @@ pub fn decide(facts: &Facts) -> Decision {
     // A stop is always possible: one that failed would end in fencing.
     let stops = matches!(facts.request.operation, Operation::Stop | Operation::Demote);
     let contradiction = rules::contradiction(facts, &standing).filter(|_| !stops);
-    let verdict = contradiction.unwrap_or_else(|| by_operation(facts, &standing));
+    decision(facts, contradiction.unwrap_or_else(|| by_operation(facts, &standing)))
+}
+
+/// Decides what is left to do for an operation whose last decision is done, or `failed`: nothing but a plain stop, and that
+/// only where etcd has to be at rest and may not be.
+pub fn decide_at_last(facts: &Facts, last: &Decision, failed: bool) -> Option<Decision> {
+    let verdict = rules::stop::without_courtesy(facts, &last.action, failed)?;
+    Some(decision(facts, verdict))
+}
+
+fn decision(facts: &Facts, verdict: Verdict) -> Decision {
     let outcome = outcome(facts, &verdict.action);
     let Verdict { action, rule, because } = verdict;
     Decision { action, outcome, rule, because }

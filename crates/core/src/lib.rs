@@ -37,7 +37,7 @@ pub mod statement;
 pub mod timing;
 pub mod worth;
 
-pub use decide::decide;
+pub use decide::{decide, decide_at_last};
 pub use decision::{Action, Decision};
 pub use facts::Facts;
 pub use statement::Statement;

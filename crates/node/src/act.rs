@@ -32,6 +32,11 @@ const CHANGE_LIMIT: Duration = Duration::from_secs(8);
 const HEALTHY_LIMIT: Duration = Duration::from_secs(15);
 /// The barrier's write: it must not hold the monitor (R9); the next one tries again.
 const BARRIER_LIMIT: Duration = Duration::from_secs(3);
+/// An operation spends no longer than this on what eases a stop for the other node: hand-over, removal. Counted from its
+/// begin, waiting for the node included; what is left of Pacemaker's time-out is enough to stop etcd.
+pub(crate) const COURTESY_LIMIT: Duration = Duration::from_secs(35);
+/// Nor does it say anything more after this: two tools' limits fit behind it.
+pub(crate) const WORDS_LIMIT: Duration = Duration::from_secs(75);
 /// How strongly an offer asks to be promoted. Pacemaker compares; both nodes may be promoted.
 const PROMOTION_SCORE: u32 = 100;
 
@@ -74,7 +79,8 @@ pub fn perform(node: &Node, gathered: &Gathered, action: &Action) -> Result<(), 
         Action::PromoteLearner { member } => promote(node, facts, *member),
         Action::Barrier { with } => barrier(node, facts, *with),
         Action::HandOver { to } => {
-            node.client.move_leader(*to, Deadline::after(REQUEST_LIMIT))?;
+            let limit = REQUEST_LIMIT.min(courtesy_left(node)?);
+            node.client.move_leader(*to, Deadline::after(limit))?;
             Ok(())
         }
         Action::Leave => leave(node, facts),
@@ -277,30 +283,43 @@ fn barrier(node: &Node, facts: &Facts, with: MemberId) -> Result<(), Failure> {
     node.publish(&facts)
 }
 
+/// How long may still be spent on what eases a stop for the other node.
+fn courtesy_left(node: &Node) -> Result<Duration, Failure> {
+    let left = COURTESY_LIMIT.saturating_sub(node.opened.elapsed());
+    if left.is_zero() { Err("no time is left for it".into()) } else { Ok(left) }
+}
+
 fn leave(node: &Node, facts: &Facts) -> Result<(), Failure> {
+    // A leave that failed is a plain stop.
+    if let Err(error) = remove_own(node, facts) {
+        journal::warn(&format!("cannot leave, a plain stop instead: {}", words(&*error)));
+    }
+    stop(node, facts)
+}
+
+/// Asked of the peer, which leads: the own etcd stops by itself as soon as it applies the removal.
+fn remove_own(node: &Node, facts: &Facts) -> Result<(), Failure> {
     let (_, member) = own_ids(facts)?;
-    // Asked of the peer, which leads: the own etcd stops by itself as soon as it applies the removal.
-    let removed = remove_when_healthy(&node.peer_client()?, member);
-    let stopped = stop(node, facts);
-    match removed {
-        // Stopped all the same: a leave that failed is a plain stop.
-        Err(error) if error.reason() != Some(Reason::MemberNotFound) => {
-            stopped?;
-            Err(error.into())
-        }
-        _ => stopped,
+    match remove_when_healthy(&node.peer_client()?, member, courtesy_left(node)?) {
+        Err(error) if error.reason() != Some(Reason::MemberNotFound) => Err(error.into()),
+        _ => Ok(()),
     }
 }
 
 /// Removes a member. etcd refuses to change the membership for the first seconds of a connection between its
 /// members; a stop that did not wait for them would leave the other node without a majority.
-fn remove_when_healthy(client: &Client, member: MemberId) -> Result<(), etcd_peer::client::Error> {
+fn remove_when_healthy(
+    client: &Client,
+    member: MemberId,
+    limit: Duration,
+) -> Result<(), etcd_peer::client::Error> {
     let start = Instant::now();
     loop {
-        match client.remove(member, Deadline::after(CHANGE_LIMIT)) {
+        let left = limit.saturating_sub(start.elapsed());
+        match client.remove(member, Deadline::after(CHANGE_LIMIT.min(left))) {
             Err(error)
                 if error.reason() == Some(Reason::UnhealthyCluster)
-                    && start.elapsed() < HEALTHY_LIMIT =>
+                    && start.elapsed() < HEALTHY_LIMIT.min(limit) =>
             {
                 std::thread::sleep(Duration::from_millis(200));
             }
@@ -318,7 +337,11 @@ fn stop(node: &Node, facts: &Facts) -> Result<(), Failure> {
         node.runner.kill()?;
     }
     node.runner.stop()?;
-    let told = state_rest(node, facts);
+    let told = if node.opened.elapsed() < WORDS_LIMIT {
+        state_rest(node, facts)
+    } else {
+        Err("no time is left to say so".into())
+    };
     for error in [withdrawn, told].into_iter().filter_map(Result::err) {
         journal::warn(&format!("etcd is stopped, but: {}", words(&*error)));
     }
@@ -330,10 +353,11 @@ fn state_rest(node: &Node, facts: &Facts) -> Result<(), Failure> {
     let rest = node.look(facts.request.clone(), facts.role);
     let raft = rest.facts.dataset.raft;
     let last = LogPosition { term: raft.last_term, index: raft.last_index };
-    if rest.facts.dataset.solid_pair() {
-        node.memory.set_stopped_at(last)?;
-    }
-    node.publish(&rest.facts)
+    let solid = rest.facts.dataset.solid_pair();
+    // A disk that takes no writes is no reason to keep silent.
+    let written = if solid { node.memory.set_stopped_at(last) } else { Ok(()) };
+    node.publish(&rest.facts)?;
+    Ok(written?)
 }
 
 fn begin(node: &Node, facts: &Facts) -> Result<(), Failure> {

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use dyad_cluster::pair::{CONTAINER, Node as PairNode, Pair, Runner as RunnerKind};
 use dyad_core::decision::{Action, Decision};
@@ -83,6 +83,8 @@ pub struct Node {
     fault: Option<Error>,
     /// This boot.
     pub boot: BootId,
+    /// Since when this process is at work here.
+    pub(crate) opened: Instant,
     journal: Journal,
     /// A vote that is connected while its announcement is under way; never longer than one operation.
     prepared: Mutex<Option<Prepared>>,
@@ -136,6 +138,7 @@ impl Node {
             runner: runner(&pair),
             journal: Journal::new(&place.log),
             prepared: Mutex::new(None),
+            opened: Instant::now(),
             client,
             fault,
             own,
@@ -237,7 +240,17 @@ impl Node {
             outcome.news |= news;
         }
         drop(self.exchange_prepared(None));
-        outcome
+        self.bring_to_rest(outcome)
+    }
+
+    /// A stop has succeeded when etcd is at rest, whatever else became of it.
+    fn bring_to_rest(&self, last: Outcome) -> Outcome {
+        let Outcome { decision, gathered, failure, .. } = &last;
+        let failed = failure.is_some();
+        match dyad_core::decide_at_last(&gathered.facts, decision, failed) {
+            Some(decision) => self.carry_out(gathered.clone(), decision),
+            None => last,
+        }
     }
 
     /// Keeps a vote for the next decision of this operation, and gives the one that was kept.
@@ -253,6 +266,16 @@ impl Node {
             // The instant from which all that is left is this node's to do.
             journal::tell(&format!("take-over: proven: {}", decision.because));
         }
+        self.carry_out(gathered, decision)
+    }
+
+    /// The last decision of an operation, for tests.
+    #[cfg(test)]
+    pub(crate) fn carry_out_at_last(&self, gathered: Gathered, decision: Decision) -> Outcome {
+        self.bring_to_rest(self.carry_out(gathered, decision))
+    }
+
+    fn carry_out(&self, gathered: Gathered, decision: Decision) -> Outcome {
         let failure =
             act::perform(self, &gathered, &decision.action).err().map(|error| words(&*error));
         let news = self.is_news(&decision, failure.as_deref());

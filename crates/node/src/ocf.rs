@@ -162,9 +162,9 @@ decisions. Everything about the pair is described in /etc/dyad/pair.json.
 </parameters>
 <actions>
 <action name="start" timeout="60s"/>
-<action name="stop" timeout="60s"/>
+<action name="stop" timeout="90s"/>
 <action name="promote" timeout="60s"/>
-<action name="demote" timeout="60s"/>
+<action name="demote" timeout="90s"/>
 <action name="notify" timeout="60s"/>
 <action name="monitor" depth="0" timeout="60s" interval="5s" role="Promoted"/>
 <action name="monitor" depth="0" timeout="60s" interval="3s" role="Unpromoted"/>

@@ -11,9 +11,11 @@ pub use systemd::Systemd;
 /// A start returns when the process exists; it does not wait for a leader.
 const START_LIMIT: Duration = Duration::from_secs(20);
 /// etcd is given this long to end by itself; then it is killed.
-const STOP_LIMIT: Duration = Duration::from_secs(30);
+pub(crate) const STOP_LIMIT: Duration = Duration::from_secs(30);
 /// A process that is killed is gone within this time, or its disk holds it.
 const KILL_LIMIT: Duration = Duration::from_secs(5);
+/// A container that its service has left behind is killed within this.
+pub(crate) const REMOVE_LIMIT: Duration = Duration::from_secs(10);
 /// Looking at the state.
 const LOOK_LIMIT: Duration = Duration::from_secs(5);
 

@@ -63,6 +63,19 @@ fn yields_at_rest(facts: &Facts, standing: &Standing) -> Option<Verdict> {
     due.then(|| Verdict::new(Action::Yield, Rule::R8, because()))
 }
 
+/// What a stop comes to if its last decision has not brought etcd to rest, or could not be done: what is done for the other
+/// node is a courtesy, and a stop that fails for want of it would end in fencing.
+pub(crate) fn without_courtesy(facts: &Facts, last: &Action, failed: bool) -> Option<Verdict> {
+    let stops = matches!(facts.request.operation, Operation::Stop | Operation::Demote);
+    let rests = match last {
+        // These stop etcd whatever becomes of the rest; if they fail it still runs.
+        Action::Stop | Action::Leave => true,
+        Action::HandOver { .. } => false,
+        _ => !failed,
+    };
+    (stops && !rests).then(|| plain("what was due before could not be done: a plain stop"))
+}
+
 fn plain(because: &str) -> Verdict {
     Verdict::new(Action::Stop, Rule::R7, because)
 }

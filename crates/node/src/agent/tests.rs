@@ -3,6 +3,7 @@ use std::sync::atomic::Ordering;
 
 use super::*;
 use crate::fixture::{Fixture, Word as Etcd};
+use crate::{act, runner};
 
 fn environment() -> Environment {
     Environment::from([("OCF_RESKEY_CRM_meta_on_node", "node1")])
@@ -106,4 +107,41 @@ fn what_runs_is_left_alone() {
         let failed = exit_code(Word::FailedPromoted);
         assert_eq!(monitor(&Etcd::default(), Role::Promoted), failed);
     }
+}
+
+/// R7: etcd is at rest and the stop has succeeded, though the peer could not be told, asked or handed over to: nobody listens
+/// here. A stop that failed for want of a courtesy would end in fencing.
+#[test]
+fn a_stop_needs_nobody_else() {
+    use dyad_core::decision::Action as Due;
+    use dyad_core::ids::{ClusterId, MemberId};
+    for due in [Due::HandOver { to: MemberId(2) }, Due::Leave, Due::Yield, Due::Nothing] {
+        for word in ["stop", "demote"] {
+            let (fixture, etcd) = (Fixture::new(), Etcd::running());
+            let node = fixture.node(&etcd);
+            let request = asked(word, &environment());
+            let mut gathered = node.look(request.clone(), Role::Promoted);
+            gathered.facts.dataset.cluster_id = Some(ClusterId(1));
+            gathered.facts.dataset.member_id = Some(MemberId(1));
+            let decided = dyad_core::decide(&gathered.facts);
+            let decision = dyad_core::Decision { action: due.clone(), ..decided };
+            let outcome = node.carry_out_at_last(gathered, decision);
+            let answer = answer(&node, &request, &outcome);
+            assert_eq!((answer.code, etcd.runs()), (code::SUCCESS, false), "{due:?}: {answer:?}");
+        }
+    }
+}
+
+/// One deadline for a whole stop: what waits for the node, for courtesies and for etcd's end fits into what Pacemaker gives,
+/// with the two tools that may be asked in between, and a container that is left behind.
+#[test]
+fn a_stop_fits_into_its_time_out() {
+    use std::time::Duration;
+    let request = asked("stop", &environment());
+    let (tool, look) = (Duration::from_secs(5), Duration::from_secs(5));
+    let until_stop = lock::limit(&request).max(act::COURTESY_LIMIT) + look + tool;
+    let stopped = until_stop + runner::STOP_LIMIT + runner::REMOVE_LIMIT;
+    let said = act::WORDS_LIMIT + look + tool;
+    let time_out = Duration::from_secs(dyad_cluster::cib::STOP_TIMEOUT_S);
+    assert!(stopped.max(said) < time_out, "{stopped:?} {said:?}");
 }

@@ -2,7 +2,7 @@
 
 use dyad_program::{command, output};
 
-use super::{Error, Runner, STOP_LIMIT, Systemd};
+use super::{Error, REMOVE_LIMIT, Runner, Systemd};
 
 /// The service whose only work is the container: what the kernel shows of the service are the container's
 /// processes, so that looking at it costs as little as without one.
@@ -28,8 +28,8 @@ impl Runner for Podman {
     /// it would write to the same data.
     fn stop(&self) -> Result<(), Error> {
         self.service.stop()?;
-        let arguments = ["rm", "--force", "--ignore", "--time", "10", self.container];
-        let removed = output(&mut command("podman", arguments), "", STOP_LIMIT);
+        let arguments = ["rm", "--force", "--ignore", "--time", "5", self.container];
+        let removed = output(&mut command("podman", arguments), "", REMOVE_LIMIT);
         removed.map(drop).map_err(|source| Error::Tool { step: "stop", source })
     }
 
