@@ -29,6 +29,9 @@ const DIVERGED: &str = "-diverged";
 /// See [`DIVERGED`].
 const UNFINISHED: &str = "-unfinished";
 
+/// The beginning of the name of a copy that is being deleted: it is no copy any more, however much of it is left.
+const RETIRED: &str = "deleting-";
+
 /// Room that a join leaves free: etcd must not stop for want of space as soon as it serves.
 const SPARE_BYTES: u64 = 64 << 20;
 
@@ -95,41 +98,78 @@ pub fn list(beside: &BesideData) -> Result<Vec<Copy>, Error> {
     Ok(copies)
 }
 
-/// Deletes the oldest copies beyond the last `keep`, and more of them while there is no room for one more
+/// Retires the oldest copies beyond the last `keep`, and more of them while there is no room for one more
 /// join: copies that fill the disk would keep the node from ever being a replica again. Only after the
-/// barrier: then two newer ones vote.
+/// barrier: then two newer ones vote. It takes no time; [`sweep`] does.
 pub fn prune(data_dir: &Path, beside: &BesideData, keep: usize) -> Result<(), Error> {
     let mut copies = list(beside)?;
     copies.retain(|copy| copy.worth != Worth::Diverged);
     let mut remaining = copies.len();
     let need = allocated(&data_dir.join("member"));
     for copy in &copies {
-        if remaining <= keep && has_room(data_dir, need)? {
+        if remaining <= keep && has_room(data_dir, beside, need)? {
             break;
         }
-        delete(copy)?;
+        retire(copy)?;
         remaining -= 1;
     }
     Ok(())
 }
 
-/// Deletes joins that did not end: all but the last one, and that too if there is no room for the next join.
+/// Retires joins that did not end: all but the last one, and that too if there is no room for the next join.
 /// A node that loses its power again and again while it joins would else fill its disk.
 pub fn drop_unfinished(data_dir: &Path, beside: &BesideData) -> Result<(), Error> {
     let mut copies = list(beside)?;
     copies.retain(|copy| copy.worth == Worth::Unfinished);
     let Some(last) = copies.pop() else { return Ok(()) };
-    copies.iter().try_for_each(delete)?;
-    if has_room(data_dir, allocated(&last.path))? { Ok(()) } else { delete(&last) }
+    copies.iter().try_for_each(|copy| retire(copy).map(drop))?;
+    if has_room(data_dir, beside, allocated(&last.path))? {
+        Ok(())
+    } else {
+        retire(&last).map(drop)
+    }
 }
 
 /// Deletes one copy, for good. Who may ask for that is not decided here.
 pub fn delete(copy: &Copy) -> Result<(), Error> {
-    fs::remove_dir_all(&copy.path).map_err(|source| Error::Io {
-        step: "delete",
-        path: copy.path.clone(),
-        source,
-    })
+    remove(&retire(copy)?)
+}
+
+/// Deletes what was retired. Gigabytes take their time: nobody who holds the node does this.
+pub fn sweep(beside: &BesideData) -> Result<(), Error> {
+    retired(beside)?.iter().try_for_each(|path| remove(path))
+}
+
+/// Takes a copy out of the list, in one step that is on the disk before anything of it goes: half a copy must not be taken
+/// for a whole one.
+fn retire(copy: &Copy) -> Result<PathBuf, Error> {
+    let name = copy.path.file_name().unwrap_or_default().to_string_lossy();
+    let to = copy.path.with_file_name(format!("{RETIRED}{name}"));
+    // An earlier one of the same name has not gone yet.
+    remove(&to)?;
+    let failed = |source| Error::Io { step: "retire", path: copy.path.clone(), source };
+    fs::rename(&copy.path, &to).map_err(failed)?;
+    record::sync_directory(to.parent().unwrap_or(Path::new("/")))?;
+    Ok(to)
+}
+
+fn retired(beside: &BesideData) -> Result<Vec<PathBuf>, Error> {
+    let directory = beside.aside();
+    let entries = match fs::read_dir(&directory) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        other => other.map_err(record::failed("list", &directory))?,
+    };
+    let is_retired =
+        |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with(RETIRED);
+    Ok(entries.flatten().filter(is_retired).map(|entry| entry.path()).collect())
+}
+
+/// Somebody else may be faster.
+fn remove(path: &Path) -> Result<(), Error> {
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other.map_err(record::failed("delete", path)),
+    }
 }
 
 /// Puts a copy back as the dataset. What is there now is moved aside first, as a copy with a history of its own.
@@ -156,14 +196,15 @@ pub fn size(path: &Path) -> u64 {
     allocated(path)
 }
 
-/// Whether a new dataset as large as `need` fits, with something to spare.
-fn has_room(data_dir: &Path, need: u64) -> Result<bool, Error> {
+/// Whether a new dataset as large as `need` fits, with something to spare, once what was retired is gone.
+fn has_room(data_dir: &Path, beside: &BesideData, need: u64) -> Result<bool, Error> {
     let stat = nix::sys::statvfs::statvfs(data_dir).map_err(|error| Error::Io {
         step: "look at",
         path: data_dir.to_owned(),
         source: error.into(),
     })?;
-    let free = stat.blocks_available() * stat.fragment_size();
+    let going: u64 = retired(beside)?.iter().map(|path| allocated(path)).sum();
+    let free = stat.blocks_available() * stat.fragment_size() + going;
     Ok(free >= need / 4 * 5 + SPARE_BYTES)
 }
 
@@ -221,8 +262,12 @@ mod tests {
             fill(directory.path(), &round.to_string());
         }
         prune(directory.path(), &beside, 2).unwrap();
-        let numbers: Vec<_> = list(&beside).unwrap().iter().map(|copy| copy.number).collect();
-        assert_eq!(numbers, [3, 4]);
+        let numbers = || list(&beside).unwrap().iter().map(|copy| copy.number).collect::<Vec<_>>();
+        assert_eq!(numbers(), [3, 4]);
+        assert_eq!(fs::read_dir(beside.aside()).unwrap().count(), 4, "deleting is not done here");
+        sweep(&beside).unwrap();
+        assert_eq!(numbers(), [3, 4]);
+        assert_eq!(fs::read_dir(beside.aside()).unwrap().count(), 2);
         move_aside(directory.path(), &beside, None, Worth::Whole).unwrap().unwrap();
         let last = list(&beside).unwrap().pop().unwrap();
         assert_eq!(last.number, 5);
@@ -261,6 +306,24 @@ mod tests {
         let copies = list(&beside).unwrap();
         let kept: Vec<_> = copies.iter().map(|copy| (copy.member.as_str(), copy.worth)).collect();
         assert_eq!(kept, [("1", Worth::Whole), ("4", Worth::Unfinished)]);
+    }
+
+    /// A deletion that is cut off at any point leaves no copy, not half of one that is taken for whole; the next one ends it,
+    /// also if a new copy has got the same name meanwhile.
+    #[test]
+    fn half_a_copy_is_none() {
+        let (directory, beside) = data_dir_with("1");
+        let aside = || move_aside(directory.path(), &beside, None, Worth::Whole).unwrap().unwrap();
+        aside();
+        let copy = list(&beside).unwrap().pop().unwrap();
+        let half = retire(&copy).unwrap();
+        fs::remove_file(half.join("wal/0.wal")).unwrap();
+        assert_eq!(list(&beside).unwrap(), []);
+        fill(directory.path(), "2");
+        assert_eq!(aside(), copy.path);
+        delete(&list(&beside).unwrap().pop().unwrap()).unwrap();
+        assert_eq!(fs::read_dir(beside.aside()).unwrap().count(), 0);
+        sweep(&beside).unwrap();
     }
 
     /// A copy that is put back changes places with what is there: nothing is overwritten, nothing is lost.

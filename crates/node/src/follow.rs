@@ -11,8 +11,9 @@ use std::time::{Duration, Instant};
 use dyad_core::facts::{Operation, Request, Role};
 
 use crate::agent::role_now;
-use crate::journal;
+use crate::gather::words;
 use crate::node::{Error, Node};
+use crate::{aside, journal};
 
 /// The unit that runs the loop.
 pub const UNIT: &str = "dyad-follow.service";
@@ -28,8 +29,22 @@ const PATIENCE: Duration = Duration::from_mins(1);
 /// However much there is to copy: the next monitor starts the loop anew.
 const LIMIT: Duration = Duration::from_mins(10);
 
-/// Looks until no next step is near, or nothing has changed for a while.
+/// Looks until no next step is near, or nothing has changed for a while. What its steps, and the agent's, leave to be
+/// deleted is deleted here: the node is not held meanwhile, and no operation of Pacemaker's waits for it.
 pub fn watch(node: &Node) -> Result<(), Error> {
+    sweep(node);
+    let ended = watch_steps(node);
+    sweep(node);
+    ended
+}
+
+fn sweep(node: &Node) {
+    if let Err(error) = aside::sweep(node.memory.beside()) {
+        journal::warn(&format!("cannot delete an old copy: {}", words(&error)));
+    }
+}
+
+fn watch_steps(node: &Node) -> Result<(), Error> {
     let request = Request { operation: Operation::Monitor, ..Request::default() };
     let start = Instant::now();
     let mut progress = start;
@@ -50,6 +65,7 @@ pub fn watch(node: &Node) -> Result<(), Error> {
         }
         // An etcd that starts and crashes by turns is no progress.
         if seen.insert(outcome.decision.action.clone()) {
+            sweep(node);
             progress = Instant::now();
             pause = PAUSE_MIN;
         } else {
@@ -64,6 +80,6 @@ pub(crate) fn start() {
     let arguments = ["start", "--no-block", UNIT];
     let mut systemctl = dyad_program::command("systemctl", arguments);
     if let Err(error) = dyad_program::output(&mut systemctl, "", Duration::from_secs(5)) {
-        journal::warn(&format!("cannot start {UNIT}: {}", crate::gather::words(&error)));
+        journal::warn(&format!("cannot start {UNIT}: {}", words(&error)));
     }
 }

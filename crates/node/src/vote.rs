@@ -12,7 +12,7 @@ use crate::node::Node;
 
 /// It takes milliseconds; an etcd that was just started, or sits on a slow disk, takes longer. What is not
 /// done by then is done by the next monitor: the identity is burnt, but the mark stands (R2a).
-const LIMIT: Duration = Duration::from_secs(25);
+pub(crate) const LIMIT: Duration = Duration::from_secs(25);
 
 /// A vote that is connected while the take-over is announced, and whose it would be. Nothing is said in it.
 #[derive(Debug)]

@@ -1,6 +1,7 @@
 //! `dyad confirm`: a person states that the peer is down.
 
 use std::fmt::Write as _;
+use std::fs::File;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,8 +10,9 @@ use dyad_core::dataset::Class;
 use dyad_core::decision::Action;
 use dyad_core::facts::{EtcdState, Facts, Power};
 use dyad_node::Node;
-use dyad_node::confirm::{self, Known};
+use dyad_node::confirm::{self, Answered, Known};
 use dyad_status::words::moment;
+use nix::fcntl::Flock;
 use serde::Serialize;
 
 use super::archive::last_written_ms;
@@ -40,22 +42,7 @@ pub(super) fn run(arguments: &ConfirmArguments, format: Format) -> anyhow::Resul
     let node = Arc::new(this_node::open()?);
     let peer = node.peer().name.to_string();
     check_name(&node, arguments)?;
-    let lock = node.lock().context("waiting for another operation on this node")?;
-    let (loss, seems_up) = (arguments.accept_possible_loss, arguments.although_it_seems_up);
-    let known = confirm::look(&node, loss, seems_up);
-    anstream::eprint!("{}", in_words(&node, &known));
-    if let Action::Refuse { command, .. } | Action::StayInert { command, .. } =
-        &known.decision.action
-    {
-        let message = format!("refused: {}", known.decision.because);
-        return Err(Failure::new(Exit::Refused, message).hint(command).into());
-    }
-    if arguments.yes_peer_is_down.is_none() {
-        let question = format!(
-            "If {peer} runs all the same, two histories begin.\nType its name if you know that it is down"
-        );
-        person::asks_for(&peer, &question, &format!("--yes-peer-is-down {peer}"))?;
-    }
+    let (lock, known) = agreed(&node, arguments)?;
     let forced = confirm::force_off(&node, &known);
     let forced_off = forced == Ok(Power::Off);
     match &forced {
@@ -75,7 +62,7 @@ pub(super) fn run(arguments: &ConfirmArguments, format: Format) -> anyhow::Resul
                 peer: &peer,
                 peer_power: power(&known),
                 forced_off,
-                accepted_loss: loss,
+                accepted_loss: arguments.accept_possible_loss,
                 because: &known.decision.because,
             },
         )?,
@@ -84,6 +71,36 @@ pub(super) fn run(arguments: &ConfirmArguments, format: Format) -> anyhow::Resul
         }
     }
     Ok(Exit::Ok)
+}
+
+/// What is known and was agreed to, with the node held for what follows.
+fn agreed(node: &Node, arguments: &ConfirmArguments) -> anyhow::Result<(Flock<File>, Known)> {
+    let lock = node.lock().context("waiting for another operation on this node")?;
+    let (loss, seems_up) = (arguments.accept_possible_loss, arguments.although_it_seems_up);
+    let known = confirm::look(node, loss, seems_up);
+    anstream::eprint!("{}", in_words(node, &known));
+    if let Action::Refuse { command, .. } | Action::StayInert { command, .. } =
+        &known.decision.action
+    {
+        let message = format!("refused: {}", known.decision.because);
+        return Err(Failure::new(Exit::Refused, message).hint(command).into());
+    }
+    if arguments.yes_peer_is_down.is_some() {
+        return Ok((lock, known));
+    }
+    let peer = &node.peer().name.0;
+    let question = format!(
+        "If {peer} runs all the same, two histories begin.\nType its name if you know that it is down"
+    );
+    let flag = format!("--yes-peer-is-down {peer}");
+    match confirm::ask(node, lock, &known, || person::asks_for(peer, &question, &flag))? {
+        Answered::Unchanged(lock, known) => Ok((lock, known)),
+        Answered::Changed(now, what) => {
+            anstream::eprint!("{}", in_words(node, &now));
+            let message = format!("refused: it is not as it was when you were asked: {what}");
+            Err(Failure::new(Exit::Refused, message).hint("dyad confirm").into())
+        }
+    }
 }
 
 /// A name that is not the peer's is a mistake: the wrong node, or the wrong name.

@@ -104,8 +104,8 @@ fn give_up(
     }
     let begun = node.place.resolving().exists();
     next(seen, begun)?;
-    match &arguments.yes_give_up {
-        Some(name) if *name == own => {}
+    let again = match &arguments.yes_give_up {
+        Some(name) if *name == own => None,
         Some(name) => {
             let message = format!("this is {own}, not {name}");
             return Err(Failure::new(Exit::Usage, message).into());
@@ -116,8 +116,12 @@ fn give_up(
                  more.\nType {own} to do it"
             );
             person::asks_for(&own, &question, &format!("--yes-give-up {own}"))?;
+            // The other one may have gone while the question stood.
+            Some(look(node, PATIENT))
         }
-    }
+    };
+    let seen = again.as_ref().unwrap_or(seen);
+    next(seen, begun)?;
     let act = format!("gives {own}'s dataset up for {keep}'s");
     person::write_down(node, &act, arguments.reason.as_deref())?;
     let limit = Duration::from_secs(arguments.wait);

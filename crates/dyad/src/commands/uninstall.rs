@@ -32,6 +32,8 @@ pub(super) fn run(arguments: &UninstallArguments, format: Format) -> anyhow::Res
         person::asks_for(own, &question, &format!("--yes-uninstall {own}"))?;
     }
     if let Some(node) = &node {
+        // The other one may have gone while the question stood.
+        refuse_the_last(node, arguments.although_nobody_serves)?;
         person::write_down(node, &format!("uninstall {own}"), None)?;
     }
     let say = |text: &str| anstream::eprintln!("{text}");

@@ -3,7 +3,7 @@ use std::sync::atomic::Ordering;
 
 use super::*;
 use crate::fixture::{Fixture, Word as Etcd};
-use crate::{act, runner};
+use crate::{act, runner, vote};
 
 fn environment() -> Environment {
     Environment::from([("OCF_RESKEY_CRM_meta_on_node", "node1")])
@@ -138,6 +138,9 @@ fn a_stop_needs_nobody_else() {
 fn a_stop_fits_into_its_time_out() {
     use std::time::Duration;
     let request = asked("stop", &environment());
+    // Whoever holds the node may have begun to take over just before.
+    assert!(lock::limit(&request) >= vote::LIMIT);
+    assert_eq!(lock::limit(&asked("monitor", &environment())), lock::LIMIT);
     let (tool, look) = (Duration::from_secs(5), Duration::from_secs(5));
     let until_stop = lock::limit(&request).max(act::COURTESY_LIMIT) + look + tool;
     let stopped = until_stop + runner::STOP_LIMIT + runner::REMOVE_LIMIT;
