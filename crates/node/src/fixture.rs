@@ -44,6 +44,10 @@ impl Runner for Word {
         Ok(())
     }
 
+    fn kill(&self) -> Result<(), Error> {
+        self.stop()
+    }
+
     fn is_running(&self) -> Result<bool, Error> {
         Ok(self.runs())
     }

@@ -34,6 +34,8 @@ const DISK_LIMIT: Duration = Duration::from_secs(5);
 const LEADERLESS_MS_MIN: u64 = 15_000;
 /// Below this much room etcd would soon stop: the disk does not count as one that takes writes.
 const FREE_BYTES_MIN: u64 = 64 << 20;
+/// The membership of a moment in which Corosync did not tell it.
+pub(crate) const UNKNOWN_RING: &str = "unknown";
 
 /// Where facts come from on one node.
 pub struct Sources<'a> {
@@ -224,7 +226,7 @@ impl Sources<'_> {
             dataset = Dataset::empty(Class::Broken, words(error));
         }
         let run = boot::run_id();
-        let ring = surroundings.membership.as_ref().map_or("unknown", |seen| seen.ring.as_str());
+        let ring = surroundings.membership.as_ref().map_or(UNKNOWN_RING, |seen| seen.ring.as_str());
         let facts = Facts {
             api_version: ApiVersion::V1,
             kind: Kind::Facts,

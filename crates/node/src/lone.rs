@@ -6,8 +6,9 @@
 use std::time::Duration;
 
 use dyad_core::decision::Action;
-use dyad_core::facts::{Operation, Request, Role};
+use dyad_core::facts::{Facts, Operation, Request, Role};
 
+use crate::gather::UNKNOWN_RING;
 use crate::journal;
 use crate::node::{Error, Node};
 
@@ -32,7 +33,7 @@ pub fn watch(node: &Node) -> Result<(), Error> {
             journal::warn(&format!("boot alone: {failure}"));
         }
         let facts = &outcome.gathered.facts;
-        if facts.pacemaker.quorate || facts.peer.present {
+        if is_over(facts) {
             return Ok(());
         }
         if outcome.decision.action == Action::ReleaseWaitForAll && outcome.failure.is_none() {
@@ -42,5 +43,35 @@ pub fn watch(node: &Node) -> Result<(), Error> {
             released = true;
         }
         std::thread::sleep(INTERVAL);
+    }
+}
+
+/// Whether Pacemaker decides from here on. A Corosync that did not answer has told nothing: the peer then counts as there, so
+/// that nothing is done, but this is not the end.
+fn is_over(facts: &Facts) -> bool {
+    let known = facts.ring.0 != UNKNOWN_RING;
+    facts.pacemaker.quorate || facts.peer.present && known
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{Fixture, Word};
+
+    /// R5: one look at a Corosync that does not answer does not end the watch, though the peer then counts as there; quorum
+    /// does, and so does a peer that was seen.
+    #[test]
+    fn the_watch_ends_on_what_is_known() {
+        let node = Fixture::new().node(&Word::default());
+        let request = Request { operation: Operation::Boot, ..Request::default() };
+        // Nobody answers here.
+        let mut facts = node.look(request, Role::Stopped).facts;
+        assert!(facts.peer.present && !is_over(&facts));
+        facts.ring = "1.8".into();
+        assert!(is_over(&facts));
+        facts.peer.present = false;
+        assert!(!is_over(&facts));
+        facts.pacemaker.quorate = true;
+        assert!(is_over(&facts));
     }
 }

@@ -91,15 +91,20 @@ After=network-online.target
 
 /// A node that boots faster than the news of its own fencing travels is told that it was "allegedly just fenced";
 /// Pacemaker then ends and stays down, and the pair would wait for a person. It starts again: as a new member it is
-/// probed like after any boot, and what became of its data is decided by the rules.
+/// probed like after any boot, and what became of its data is decided by the rules. And whenever it starts, also again in
+/// the same boot, there may be no quorum: Corosync waits for the peer anew.
 const PACEMAKER_DROP_IN: &str = "\
 # Part of Dyad.
+[Unit]
+Wants=dyad-lone-boot.service
+
 [Service]
 RestartForceExitStatus=100
 RestartSec=5s
 ";
 
-/// Proves the peer off where there is no quorum since the boot, and ends when there is.
+/// Proves the peer off where there is no quorum since Corosync started, and ends when there is. It comes and goes with
+/// Pacemaker.
 const LONE_BOOT: &str = "\
 # Part of Dyad.
 [Unit]
@@ -108,6 +113,8 @@ Documentation=man:dyad(1)
 ConditionPathExists=/etc/dyad/pair.json
 Wants=corosync.service pacemaker.service
 After=corosync.service pacemaker.service
+PartOf=pacemaker.service
+StartLimitIntervalSec=0
 
 [Service]
 Type=exec
