@@ -51,8 +51,10 @@ pub(super) fn run(arguments: &ConfirmArguments, format: Format) -> anyhow::Resul
         Err(why) => anstream::eprintln!("{peer} could not be switched off: {why}"),
     }
     let why = arguments.reason.as_deref().unwrap_or("no reason given");
-    confirm::act(&node, &known, &person::who(), why)
-        .map_err(|error| Failure::new(Exit::Failed, dyad_node::gather::words(&*error)))?;
+    confirm::act(&node, &known, &person::who(), why).map_err(|error| {
+        Failure::new(Exit::Failed, dyad_node::gather::words(&*error))
+            .hint("dyad status tells what is so now; the same command may be typed again")
+    })?;
     drop(lock);
     serve(&node, arguments)?;
     match format {
@@ -115,7 +117,7 @@ fn check_name(node: &Node, arguments: &ConfirmArguments) -> Result<(), Failure> 
     Err(if *name == own.0 {
         failure.hint(format!("it is typed on the node that goes on: if {own} is down, on {peer}"))
     } else {
-        failure
+        failure.hint(format!("names are exact; if {peer} is down: --yes-peer-is-down {peer}"))
     })
 }
 

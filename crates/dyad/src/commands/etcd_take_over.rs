@@ -133,8 +133,11 @@ fn tls(cacert: Option<&Path>, cert: Option<&Path>, key: Option<&Path>) -> Option
 
 /// The membership: from the client port, or, where that does not answer, from the data directory.
 fn gather(arguments: &TakeOver, tls: Option<&Tls>) -> anyhow::Result<Facts> {
-    let client = Client::new(&arguments.endpoint, tls)
-        .map_err(|error| Failure::new(Exit::Usage, chain(&error)))?;
+    let client = Client::new(&arguments.endpoint, tls).map_err(|error| {
+        Failure::new(Exit::Usage, chain(&error)).hint(
+            "--endpoint, --cacert, --cert and --key name the survivor's client port and files",
+        )
+    })?;
     let error = match client.members(Deadline::after(GATHER_MAX)) {
         Ok(members) => return Ok(Facts::from_list(members, client)),
         Err(error) => error,
@@ -289,6 +292,7 @@ fn failure(error: &stand_in::Error) -> Failure {
             .hint("the survivor runs alone already; remove the learner with etcdctl member remove"),
         Error::Vetoed(_) | Error::WrongCluster { .. } | Error::Foreign(_) | Error::Displaced(_) => {
             Failure::new(Exit::Refused, message)
+                .hint("nothing was changed; is the right member named, and is this its cluster?")
         }
         Error::Busy(_) => Failure::new(Exit::Failed, message)
             .hint("it will be done soon; look at the members then"),

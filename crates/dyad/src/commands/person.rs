@@ -56,7 +56,10 @@ pub(super) fn asks_for(name: &str, question: &str, flag: &str) -> anyhow::Result
     let mut answer = String::new();
     std::io::stdin().lock().read_line(&mut answer).context("reading the answer")?;
     if answer.trim() != name {
-        return Err(Failure::new(Exit::Refused, "not confirmed; nothing was done").into());
+        let told = format!("it is done only when {name} is typed; {flag} says it in a script");
+        return Err(Failure::new(Exit::Refused, "not confirmed; nothing was done")
+            .hint(told)
+            .into());
     }
     Ok(())
 }
@@ -69,6 +72,6 @@ pub(super) fn named<'a>(
     let both = [node.own(), node.peer()];
     both.into_iter().find(|each| each.name.0 == name).ok_or_else(|| {
         let message = format!("{name} is neither {} nor {}", node.own().name, node.peer().name);
-        Failure::new(Exit::Usage, message)
+        Failure::new(Exit::Usage, message).hint("names are exact; dyad status shows them")
     })
 }

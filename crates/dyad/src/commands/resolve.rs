@@ -108,7 +108,10 @@ fn give_up(
         Some(name) if *name == own => None,
         Some(name) => {
             let message = format!("this is {own}, not {name}");
-            return Err(Failure::new(Exit::Usage, message).into());
+            let hint = format!(
+                "it is typed on the node that gives way: --yes-give-up {own} gives {own}'s data up"
+            );
+            return Err(Failure::new(Exit::Usage, message).hint(hint).into());
         }
         None => {
             let question = format!(
@@ -174,7 +177,9 @@ fn give_way(node: &Arc<Node>, seen: &Seen, limit: Duration) -> anyhow::Result<()
         step = next(&look(node, PATIENT), true)?;
     }
     if step == GiveWay::Stop {
-        return Err(Failure::new(Exit::TimedOut, format!("{own} has not stopped yet")).into());
+        return Err(Failure::new(Exit::TimedOut, format!("{own} has not stopped yet"))
+            .hint("the same command again goes on with it")
+            .into());
     }
     // One that was given up already has nothing to give; it has to be let in again.
     let given = if step == GiveWay::GiveUp { yields(node) } else { Ok(()) };
@@ -189,7 +194,9 @@ fn yields(node: &Node) -> anyhow::Result<()> {
     let outcome = node.operate(&request, Role::Stopped);
     drop(lock);
     if let Some(failure) = outcome.failure {
-        return Err(Failure::new(Exit::Failed, failure).into());
+        return Err(Failure::new(Exit::Failed, failure)
+            .hint("the same command again goes on with it; dyad explain tells more")
+            .into());
     }
     match &outcome.decision.action {
         Action::Yield => Ok(()),

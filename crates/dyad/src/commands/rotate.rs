@@ -70,7 +70,10 @@ fn authkey(node: &Node, arguments: &RotateAuthkey, format: Format) -> anyhow::Re
 
 fn bmc(node: &Node, name: &str, from: &Path, format: Format) -> anyhow::Result<Exit> {
     let target = person::named(node, name)?;
-    let from = from.canonicalize().with_context(|| format!("finding {}", from.display()))?;
+    let from = from.canonicalize().map_err(|error| {
+        Failure::new(Exit::Usage, format!("{}: {error}", from.display()))
+            .hint("--from takes a root-only file with the lines username= and password=")
+    })?;
     tried(&target.bmc, &from, "the BMC does not take the new ones; the old ones stay in use")?;
     person::write_down(node, &format!("puts new BMC credentials of {name} into use"), None)?;
     let file = &target.bmc.credentials_file;
@@ -93,7 +96,12 @@ fn bmc(node: &Node, name: &str, from: &Path, format: Format) -> anyhow::Result<E
 fn tried(bmc: &dyad_cluster::pair::Bmc, file: &Path, otherwise: &str) -> anyhow::Result<()> {
     power::look_at(bmc, file).map(drop).map_err(|error| {
         let message = format!("{otherwise}: {}", dyad_node::gather::words(&*error));
-        Failure::new(Exit::Failed, message).into()
+        Failure::new(Exit::Failed, message)
+            .hint(
+                "the file has the lines username= and password=, for root only (0600); set the \
+                 password in the BMC first",
+            )
+            .into()
     })
 }
 

@@ -22,7 +22,8 @@ pub(super) fn run(arguments: &UninstallArguments, format: Format) -> anyhow::Res
     let own = &here.host_name;
     if let Some(named) = arguments.yes_uninstall.as_ref().filter(|named| *named != own) {
         let message = format!("this machine is {own}, not {named}");
-        return Err(Failure::new(Exit::Usage, message).into());
+        let hint = format!("on {named}: dyad uninstall --yes-uninstall {named}");
+        return Err(Failure::new(Exit::Usage, message).hint(hint).into());
     }
     if let Some(node) = &node {
         refuse_the_last(node, arguments.although_nobody_serves)?;

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use dyad_node::Node;
 use dyad_status::Status;
 use dyad_status::look::{PATIENT, Seen, look};
+use dyad_status::words::duration;
 
 use crate::exit::{Exit, Failure};
 
@@ -28,8 +29,8 @@ pub(super) fn until(
         }
         let now = format!("{}: {}", seen.judgement.state, seen.judgement.because);
         if without_durations(&now) != without_durations(&told) {
-            let elapsed = start.elapsed().as_secs();
-            anstream::eprintln!("{elapsed:>4} s  waiting for {what}: {now}");
+            let first = told.is_empty().then_some(limit);
+            anstream::eprintln!("{}", news(start.elapsed(), first, what, &now));
         }
         told = now;
         if start.elapsed() >= limit {
@@ -38,6 +39,15 @@ pub(super) fn until(
         }
         std::thread::sleep(INTERVAL);
     }
+}
+
+/// One line of a wait; the first one says how long it may last.
+fn news(elapsed: Duration, limit: Option<Duration>, what: &str, now: &str) -> String {
+    let most = limit.map_or_else(String::new, |limit| {
+        let ms = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
+        format!(", at most {}", duration(ms))
+    });
+    format!("{:>4} s  waiting for {what}{most}: {now}", elapsed.as_secs())
 }
 
 /// A text without the times in it: that a wait has become longer is no news.
@@ -59,6 +69,16 @@ fn without_durations(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Whoever waits knows for how long at most, and is told so once.
+    #[test]
+    fn a_wait_says_how_long_it_may_last() {
+        let limit = Duration::from_mins(10);
+        let second = Duration::from_secs(1);
+        let first = news(Duration::ZERO, Some(limit), "node-b to leave", "MAINTENANCE: told");
+        assert_eq!(first, "   0 s  waiting for node-b to leave, at most 10 min: MAINTENANCE: told");
+        assert_eq!(news(second, None, "it", "ALONE: x"), "   1 s  waiting for it: ALONE: x");
+    }
 
     /// Only a longer wait is no news; another number is.
     #[test]

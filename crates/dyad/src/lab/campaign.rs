@@ -116,7 +116,9 @@ fn broken(arguments: &CampaignArgs) -> anyhow::Result<Vec<Vec<String>>> {
     } else if Broken::named(rule).is_some() {
         format!("umask 077; echo {rule} > {FILE}")
     } else {
-        return Err(Failure::new(Exit::Usage, format!("there is no rule {rule:?}")).into());
+        return Err(Failure::new(Exit::Usage, format!("there is no rule {rule:?}"))
+            .hint("docs/internals/campaign.md lists them")
+            .into());
     };
     Ok(vec![vec!["sh".to_owned(), "-c".to_owned(), script]])
 }

@@ -108,9 +108,8 @@ fn services(pair: &Pair, node: &str) -> String {
     shell(pair, node, show, "")
 }
 
-/// A receiver is named on the running pair; a node is fenced while the receiver fails; both nodes' events arrive in the
-/// end, in order, and the address stands in no log, no command line and not in the CIB.
-fn events_reach_the_receiver(pair: &Pair) {
+/// Names a receiver of events on the running pair.
+pub(crate) fn name_a_receiver(pair: &Pair) {
     let webhook = pair.place().directory.join("webhook");
     let text = "url=http://127.0.0.1:9480/hook/s3cret\nauthorization=Bearer t0ken\n";
     std::fs::write(&webhook, text).unwrap();
@@ -118,6 +117,12 @@ fn events_reach_the_receiver(pair: &Pair) {
     std::fs::set_permissions(&webhook, private).unwrap();
     render(pair, None, pair.names(), with_webhook);
     on_both(pair, &["dyad", "apply", "--bundle", "/root/new"]);
+}
+
+/// A receiver is named on the running pair; a node is fenced while the receiver fails; both nodes' events arrive in the
+/// end, in order, and the address stands in no log, no command line and not in the CIB.
+fn events_reach_the_receiver(pair: &Pair) {
+    name_a_receiver(pair);
     shell(pair, "node-a", "cat > /root/receiver.py; rm -f /root/received.jsonl", RECEIVER);
     pair.run("node-a", &["systemd-run", "--unit=receiver", "python3", "/root/receiver.py"]);
     let seen = pair.seen("node-a");

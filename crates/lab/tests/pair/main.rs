@@ -11,6 +11,7 @@ mod cut_off;
 mod day_two;
 mod disk;
 mod etcd;
+mod gather;
 mod looked_after;
 mod network;
 mod node_failure;

@@ -29,8 +29,10 @@ pub(crate) fn harmless_commands(pair: &Pair, node: &str, state: &str) {
         (&["etcd", "inspect", "/var/lib/etcd"], &[0, 3]),
         (&["exit-codes"], &[0]),
     ];
-    let wrong: [(&[&str], &[i32]); 11] = [
+    let wrong: [(&[&str], &[i32]); 13] = [
         (&["confirm", "--yes-peer-is-down", own], &[2]),
+        (&["confirm", "--yes-peer-is-down", "node-x"], &[2]),
+        (&["rotate", "bmc", other, "--from", "/nowhere"], &[2]),
         (&["maintenance", "start", "node-x"], &[2]),
         (&["maintenance", "end", "node-x"], &[2]),
         (&["resolve", "--keep", "node-x"], &[2]),
@@ -69,13 +71,11 @@ pub(crate) fn harmless_commands(pair: &Pair, node: &str, state: &str) {
         let told = format!("dyad {} on {node} while {state}: {finished:?}", words.join(" "));
         assert!(codes.contains(&finished.code), "{told}");
         assert!(!finished.stderr.contains("panicked"), "{told}");
-        // Whoever is refused is told why.
-        assert!(
-            finished.code == 0
-                || finished.code > 9
-                || !(finished.stderr + &finished.stdout).is_empty(),
-            "{told}"
-        );
+        // Whoever is refused is told why, and what to do instead.
+        let refused = [2, 4].contains(&finished.code);
+        assert!(!refused || finished.stderr.contains("\nhint: "), "{told}");
+        let said = finished.stderr + &finished.stdout;
+        assert!(finished.code == 0 || finished.code > 9 || !said.is_empty(), "{told}");
     }
     let still = status(pair, node).unwrap();
     assert_eq!(still["state"], state, "something was changed: {still}");

@@ -19,6 +19,8 @@ const LENGTH_MIN: usize = 4;
 const SERVE_TOKEN: &str = "/etc/dyad/serve.token";
 /// No file with a secret is longer.
 const FILE_BYTES_MAX: u64 = 64 << 10;
+/// How deep below the configuration keys are looked for.
+const DEPTH_MAX: usize = 3;
 /// How long systemd may take to tell how the status page is started.
 const SYSTEMCTL_LIMIT: Duration = Duration::from_secs(3);
 
@@ -39,7 +41,10 @@ impl Secrets {
         let named = token_file(&serve_command()).unwrap_or_else(|| SERVE_TOKEN.into());
         values.push(text_of(&named).trim().to_owned());
         let tls = pair.etcd.tls.iter().flat_map(|tls| [&tls.peer.key_file, &tls.client.key_file]);
-        values.extend(tls.flat_map(|file| key_lines(&text_of(file))));
+        // The keys of people and of the status page are beside etcd's own.
+        let mut keys: Vec<PathBuf> = tls.cloned().collect();
+        add_files(&node.place.config, DEPTH_MAX, &mut keys);
+        values.extend(keys.iter().flat_map(|file| key_lines(&text_of(file))));
         Self::known(values)
     }
 
@@ -114,9 +119,30 @@ fn token_file(command: &str) -> Option<PathBuf> {
     rest.trim_start_matches(['=', ' ']).split_whitespace().next().map(PathBuf::from)
 }
 
-/// The lines between the marks of a private key.
+/// The files below a directory.
+fn add_files(directory: &Path, depth: usize, files: &mut Vec<PathBuf>) {
+    let Ok(entries) = std::fs::read_dir(directory) else { return };
+    for entry in entries.flatten() {
+        match entry.file_type() {
+            Ok(kind) if kind.is_dir() && depth > 0 => add_files(&entry.path(), depth - 1, files),
+            Ok(kind) if kind.is_file() => files.push(entry.path()),
+            _ => {}
+        }
+    }
+}
+
+/// The lines between the marks of the private keys in a file.
 fn key_lines(text: &str) -> Vec<String> {
-    text.lines().filter(|line| !line.starts_with("-----")).map(str::to_owned).collect()
+    let mut inside = false;
+    let mut lines = Vec::new();
+    for line in text.lines() {
+        if line.starts_with("-----") {
+            inside = line.contains("BEGIN") && line.contains("PRIVATE KEY");
+        } else if inside {
+            lines.push(line.to_owned());
+        }
+    }
+    lines
 }
 
 /// Words behind which a secret stands.
@@ -183,6 +209,13 @@ mod tests {
         }
         let key = "-----BEGIN PRIVATE KEY-----\nMIIEvQ\nIBADAN\n-----END PRIVATE KEY-----\n";
         assert_eq!(key_lines(key), ["MIIEvQ", "IBADAN"]);
+        assert_eq!(key_lines("-----BEGIN CERTIFICATE-----\nMIIC\n-----END\nplain\n"), [""; 0]);
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(directory.path().join("a/b")).unwrap();
+        std::fs::write(directory.path().join("a/b/person.key"), key).unwrap();
+        let mut files = Vec::new();
+        add_files(directory.path(), DEPTH_MAX, &mut files);
+        assert_eq!(files, [directory.path().join("a/b/person.key")]);
         assert_eq!(passwords("username=root\npassword=a b\n"), ["a b"]);
         assert_eq!(text_of(Path::new("/nowhere")), "");
     }

@@ -59,6 +59,7 @@ pub(super) fn run(
 ) -> anyhow::Result<Exit> {
     let tls = node.pair.etcd.tls.clone().ok_or_else(|| {
         Failure::new(Exit::Usage, "this pair's etcd has no certificates (etcd.tls.source: off)")
+            .hint("there is nothing to rotate; etcd.tls.source in pair.yaml gives it some")
     })?;
     let changes = changes(&tls, &arguments.from)?;
     let own = node.own().name.to_string();
@@ -342,7 +343,9 @@ fn shown(node: &Arc<Node>, tls: &EtcdTls) -> anyhow::Result<()> {
             if start.elapsed() > SHOWN_LIMIT {
                 let message =
                     format!("etcd does not show the new certificate on port {port}: {why}");
-                return Err(Failure::new(Exit::Failed, message).into());
+                return Err(Failure::new(Exit::Failed, message)
+                    .hint("the new files are in place: journalctl -u dyad-etcd tells why")
+                    .into());
             }
             std::thread::sleep(Duration::from_millis(200));
         }
