@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::changes::{on_both, render};
 use crate::common::Pair;
-use crate::day_two::{refused, served, wait_state};
+use crate::day_two::{refused, served, status, wait_state};
 use crate::states::harmless_commands;
 
 /// The lab's container lays the node's own boot id over the kernel's. The older systemd uncovers that of the machine
@@ -60,6 +60,14 @@ fn a_drill_is_measured(pair: &Pair) {
     assert!(report["longestWriteGapMs"].as_u64().unwrap() > 0, "{report}");
     assert_eq!(pair.powered_off(), ["node-b"]);
     pair.wait_protected();
+    let seen = status(pair, "node-a").unwrap();
+    let kept = &seen["fencing"]["lastDrill"];
+    assert_eq!(kept["longestWriteGapMs"], report["longestWriteGapMs"], "{seen}");
+    // Both devices are tested, and it is known since when; the incident is told from the loss on.
+    for device in seen["fencing"]["devices"].as_array().unwrap() {
+        assert!(device["testSinceMs"].as_u64().is_some(), "{seen}");
+    }
+    assert_eq!(seen["incident"]["steps"][0]["what"], "node-b lost", "{seen}");
 }
 
 fn the_leader_dies(pair: &Pair) {
@@ -70,7 +78,7 @@ fn the_leader_dies(pair: &Pair) {
     pair.wait_protected();
 }
 
-/// The metrics tell of the fail-over with its times, and when certificates expire.
+/// The metrics tell of the fail-over with its times, of the margin that detection has, and when certificates expire.
 fn what_is_served(pair: &Pair) {
     pair.wait("the metrics to tell of the fail-over", || {
         let metrics = served(pair, "node-a", "/metrics");
@@ -78,6 +86,9 @@ fn what_is_served(pair: &Pair) {
             "\ndyad_redundant 1\n",
             "\ndyad_failovers_total 1\n",
             "\ndyad_fencing_duration_seconds_count 1\n",
+            "\ndyad_fencings_total{result=\"success\"} 1\n",
+            "\ndyad_fencings_total{result=\"failed\"} 0\n",
+            "\ndyad_detection_margin_seconds 0.",
             "\ndyad_take_over_duration_seconds_count 1\n",
             "\ndyad_certificate_expiry_timestamp_seconds{",
         ];
