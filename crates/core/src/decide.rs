@@ -52,7 +52,8 @@ fn by_operation(facts: &Facts, standing: &Standing) -> Verdict {
                 rules::rest::rest(facts, standing)
             };
             let verdict = rules::gate::voter_by_promotion(facts, standing, verdict);
-            rules::gate::crash_is_recovered(facts, verdict)
+            let verdict = rules::gate::crash_is_recovered(facts, verdict);
+            rules::gate::probe_only_looks(facts, verdict)
         }
     }
 }

@@ -1,9 +1,10 @@
-//! R7: a stop is always possible.
+//! What Pacemaker's operations add to the rules: a stop is always possible (R7), a probe only looks.
 
 mod fixture;
 
+use dyad_core::dataset::Class;
 use dyad_core::decision::{Action, Outcome};
-use dyad_core::facts::{Operation, Request};
+use dyad_core::facts::{Operation, Request, Role};
 use dyad_core::{Decision, decide, decide_at_last};
 
 /// R7: what a stop does for the other node is a courtesy. If it cannot be done, or has no end, etcd is stopped all the same:
@@ -41,4 +42,38 @@ fn a_stop_without_courtesy_is_a_plain_stop() {
         facts.request = Request { operation, ..Request::default() };
         assert_eq!(decide_at_last(&facts, &hand_over, true), None);
     }
+}
+
+/// A probe of an instance that was never started changes nothing, whatever is due: a learner is not started, nobody joins. The
+/// same instance, once it is started, goes on.
+#[test]
+fn a_probe_only_looks() {
+    for class in
+        [Class::None, Class::Pair, Class::Alone, Class::Learner, Class::Left, Class::Broken]
+    {
+        for peer in [Class::Pair, Class::Alone] {
+            let mut facts = fixture::pair_at_rest();
+            facts.dataset = fixture::dataset(class);
+            facts.peer.statement = Some(fixture::statement(peer));
+            facts.request = Request { operation: Operation::Monitor, ..Request::default() };
+            facts.role = Role::Stopped;
+            let probed = decide(&facts);
+            let looked = matches!(
+                probed.action,
+                Action::Nothing
+                    | Action::Wait { .. }
+                    | Action::StayInert { .. }
+                    | Action::Refuse { .. }
+            );
+            assert!(looked, "{class}/{peer}: {probed:?}");
+            assert_eq!(probed.outcome, Outcome::NotRunning);
+        }
+    }
+    let mut facts = fixture::pair_at_rest();
+    facts.dataset = fixture::dataset(Class::Learner);
+    facts.request = Request { operation: Operation::Monitor, ..Request::default() };
+    facts.role = Role::Stopped;
+    assert_eq!(decide(&facts).action, Action::Nothing);
+    facts.role = Role::Unpromoted;
+    assert_eq!(decide(&facts).action, Action::StartPlain);
 }

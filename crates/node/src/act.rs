@@ -7,15 +7,15 @@ use std::time::{Duration, Instant};
 use dyad_cluster::pair::Node as PairNode;
 use dyad_core::decision::{Action, Awaited};
 use dyad_core::facts::{
-    Confirmation, Eligibility, EligibleBy, EtcdState, Facts, LogPosition, Memory as PeerMemory,
-    TakeOverMark, YieldMark,
+    Confirmation, Eligibility, EligibleBy, EtcdState, Facts, LogPosition, Marks,
+    Memory as PeerMemory, TakeOverMark, YieldMark,
 };
 use dyad_core::ids::{ClusterId, MemberId};
 use dyad_core::worth::Worth;
 use etcd_peer::client::{Client, Deadline, Members, Reason};
 
 use crate::etcd::{Endpoints, environment, is_pair_of};
-use crate::gather::{Gathered, words};
+use crate::gather::{Disk, Gathered, words};
 use crate::node::Node;
 use crate::{
     aside, connections, corosync, create, follow, journal, pacemaker, power, record, vote,
@@ -223,14 +223,28 @@ fn join(node: &Node, facts: &Facts, member: MemberId) -> Result<(), Failure> {
     crate::broken::delete_before_join(data_dir)?;
     aside::move_aside(data_dir, node.memory.beside(), facts.dataset.member_id, worth)?;
     aside::drop_unfinished(data_dir, node.memory.beside())?;
-    // The marks were about the dataset that is now aside.
+    // The marks and the eligibility were about the dataset that is now aside.
     node.memory.clear_take_over()?;
     node.memory.clear_yield()?;
-    publish_as(node, facts, EtcdState::Starting)?;
+    node.memory.drop_eligibility()?;
+    publish_as(node, &without_dataset(node, facts), EtcdState::Starting)?;
     let endpoints = Endpoints::new(&node.pair);
     let named = |node: &PairNode| (node.name.to_string(), endpoints.peer(node));
     write_environment(node, &[named(node.own()), named(node.peer())])?;
     Ok(node.runner.start()?)
+}
+
+/// The facts once the dataset is aside: nothing of it may be said any more, but that there was one (R12).
+fn without_dataset(node: &Node, facts: &Facts) -> Facts {
+    let memory = &node.memory;
+    let disk = Disk::read(&node.pair.etcd.data_dir, memory.beside(), memory.began_file());
+    Facts {
+        dataset: disk.dataset,
+        traces: disk.traces,
+        marks: Marks::default(),
+        eligibility: None,
+        ..facts.clone()
+    }
 }
 
 fn peer_members(node: &Node) -> Result<Members, Failure> {
@@ -384,4 +398,40 @@ fn confirm(node: &Node, facts: &Facts, accept_loss: bool) -> Result<(), Failure>
     pacemaker::confirm_down(&node.peer().name)?;
     corosync::cancel_wait_for_all()?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use dyad_core::Statement;
+    use dyad_core::dataset::{Class, Dataset};
+    use dyad_core::facts::{Request, Role};
+
+    use super::*;
+    use crate::fixture::{Fixture, Word};
+
+    /// R4, R12: who joins anew says nothing of the dataset that it has put aside, neither its member nor its marks nor what was
+    /// earned with it; but it does not look like a node that never had one.
+    #[test]
+    fn a_node_that_joins_has_no_old_identity() {
+        let node = Fixture::new().node(&Word::default());
+        let (cluster, member) = (ClusterId(1), MemberId(7));
+        let mut facts = node.look(Request::default(), Role::Unpromoted).facts;
+        facts.dataset = Dataset::empty(Class::Pair, "a test");
+        facts.dataset.cluster_id = Some(cluster);
+        facts.dataset.member_id = Some(member);
+        facts.marks.yielded = Some(YieldMark { cluster, member });
+        facts.eligibility = Some(Eligibility {
+            boot: node.boot.clone(),
+            run: None,
+            member,
+            with: MemberId(8),
+            by: EligibleBy::Barrier,
+        });
+        let beside = node.memory.beside();
+        std::fs::create_dir_all(node.pair.etcd.data_dir.join("member/wal")).unwrap();
+        aside::move_aside(&node.pair.etcd.data_dir, beside, Some(member), Worth::Whole).unwrap();
+        let said = Statement::of(&without_dataset(&node, &facts), None);
+        assert_eq!((said.class, said.member_id, said.cluster_id), (Class::None, None, None));
+        assert!(!said.yielded && !said.eligible && !said.blank, "{said:?}");
+    }
 }

@@ -153,13 +153,7 @@ or is a learner that catches up. What it may do is decided from facts and rules;
 decisions. Everything about the pair is described in /etc/dyad/pair.json.
 </longdesc>
 <shortdesc lang="en">One etcd member of a pair of nodes</shortdesc>
-<parameters>
-<parameter name="config" unique="0" required="0">
-<longdesc lang="en">The directory that holds pair.json.</longdesc>
-<shortdesc lang="en">Configuration directory</shortdesc>
-<content type="string" default="/etc/dyad"/>
-</parameter>
-</parameters>
+<parameters/>
 <actions>
 <action name="start" timeout="60s"/>
 <action name="stop" timeout="90s"/>
@@ -229,6 +223,8 @@ mod tests {
         let text = META_DATA.split_once("]>").map_or(META_DATA, |(_, rest)| rest);
         let text = text.replace("<!DOCTYPE resource-agent SYSTEM \"ra-api-1.dtd\">", "");
         let document = roxmltree::Document::parse(&text).unwrap();
+        // Whoever sets one expects that it has an effect.
+        assert!(!document.descendants().any(|element| element.has_tag_name("parameter")));
         let names: Vec<_> = document
             .descendants()
             .filter(|element| element.has_tag_name("action"))

@@ -27,10 +27,9 @@ pub(crate) struct Turns {
 
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Record {
+    /// Nothing else is kept here: an action that could not wait for the lock writes it all the same, and whoever wrote
+    /// another word beside it would put the old number back.
     number: u64,
-    /// Why the last powering on failed, until one succeeds.
-    #[serde(default)]
-    power_on_failure: Option<String>,
 }
 
 impl Turns {
@@ -72,18 +71,23 @@ impl Turns {
     /// Remembers how powering on ended.
     pub(crate) fn remember_power_on(&self, failure: Option<&str>, deadline: Deadline) {
         let update = || -> io::Result<()> {
-            let mut file = self.lock(deadline)?;
-            let mut record = read(&mut file);
-            record.power_on_failure = failure.map(str::to_owned);
-            write(&mut file, &record)
+            let _lock = self.lock(deadline)?;
+            match failure {
+                Some(why) => fs::write(self.failure(), why),
+                None => fs::remove_file(self.failure()),
+            }
         };
         let _ = update();
     }
 
     /// Why the last powering on failed, if it did.
     pub(crate) fn power_on_failure(&self) -> Option<String> {
-        let text = fs::read_to_string(&self.path).ok()?;
-        serde_json::from_str::<Record>(&text).ok()?.power_on_failure
+        fs::read_to_string(self.failure()).ok()
+    }
+
+    /// Holds why the last powering on failed, until one succeeds.
+    fn failure(&self) -> PathBuf {
+        self.path.with_extension("failure")
     }
 
     /// Locks what an action has made. A process that outlives it makes nothing anew.
@@ -176,5 +180,19 @@ mod tests {
         assert_eq!(turns.power_on_failure(), None);
         fs::write(&turns.path, "{").unwrap();
         assert_eq!(turns.take(soon()).unwrap(), 1);
+    }
+
+    /// An action that could not wait for the lock has taken its number for good: whoever remembers a failure at that moment
+    /// does not write the one that it read before.
+    #[test]
+    fn a_failure_is_kept_apart_from_the_number() {
+        let directory = tempfile::tempdir().unwrap();
+        let turns = turns(directory.path());
+        turns.take(soon()).unwrap();
+        let number = "{ \"number\": 7 }\n";
+        fs::write(&turns.path, number).unwrap();
+        turns.remember_power_on(Some("no answer"), soon());
+        assert_eq!(fs::read_to_string(&turns.path).unwrap(), number);
+        assert_eq!(turns.power_on_failure().as_deref(), Some("no answer"));
     }
 }

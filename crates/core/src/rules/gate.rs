@@ -31,3 +31,17 @@ pub(crate) fn crash_is_recovered(facts: &Facts, verdict: Verdict) -> Verdict {
     }
     verdict
 }
+
+/// A probe asks what there is, of an instance that Pacemaker has not started: it looks, and says so. What it started, or
+/// joined, would run where Pacemaker does not see it.
+pub(crate) fn probe_only_looks(facts: &Facts, verdict: Verdict) -> Verdict {
+    let looks = matches!(facts.request.operation, Operation::Monitor | Operation::Notify(_));
+    let acts = !matches!(
+        verdict.action,
+        Action::Nothing | Action::Wait { .. } | Action::StayInert { .. } | Action::Refuse { .. }
+    );
+    if looks && acts && facts.role == Role::Stopped {
+        return Verdict::nothing(Rule::R11, "Pacemaker has not started this instance: only looked");
+    }
+    verdict
+}

@@ -4,7 +4,7 @@ use super::{Judgement, PeerEtcd, Sight, State};
 use crate::commands;
 use crate::dataset::Class;
 use crate::decision::{Action, Refusal};
-use crate::facts::{EtcdState, Facts, Operation, Request};
+use crate::facts::{EtcdState, Facts, Operation, Request, Role};
 use crate::ids::NodeName;
 use crate::standing::Standing;
 use crate::statement::EtcdWord;
@@ -50,7 +50,9 @@ fn as_asked_now(sight: &Sight<'_>) -> Facts {
     let facts = sight.facts;
     let waits = !facts.pacemaker.quorate && facts.etcd.state == EtcdState::Stopped;
     let operation = if waits && !facts.peer.present { Operation::Boot } else { Operation::Monitor };
-    Facts { request: Request { operation, ..Request::default() }, ..facts.clone() }
+    // What a started instance would do: a probe only looks.
+    let role = if facts.role == Role::Stopped { Role::Unpromoted } else { facts.role };
+    Facts { request: Request { operation, ..Request::default() }, role, ..facts.clone() }
 }
 
 fn said(state: State, on: Option<&NodeName>, because: impl Into<String>) -> Judgement {
