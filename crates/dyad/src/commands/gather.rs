@@ -84,9 +84,14 @@ fn stamp() -> String {
 
 /// Does one step; whatever comes of it, the bundle says so.
 fn take(step: Step, secrets: &Secrets, bundle: &mut Bundle) -> Done {
+    let limit = step.source.limit();
+    take_within(limit, step, secrets, bundle)
+}
+
+fn take_within(limit: Duration, step: Step, secrets: &Secrets, bundle: &mut Bundle) -> Done {
     anstream::eprint!("{:<20}", step.name);
     let start = Instant::now();
-    let (other, limit) = (step.source.other(), step.source.limit());
+    let other = step.source.other();
     let is_packed = other.is_some();
     let (content, mut trouble) = match within(limit, move || step.source.take()) {
         Ok(content) => (content, None),
@@ -249,11 +254,13 @@ mod tests {
         nix::unistd::mkfifo(&stuck, nix::sys::stat::Mode::S_IRUSR).unwrap();
         let source = Source::File(stuck);
         assert_eq!(source.limit(), STEP_LIMIT);
-        let start = Instant::now();
-        let limit = Duration::from_millis(50);
-        let why = within(limit, move || source.take()).unwrap_err();
-        assert_eq!(why, "cut off: no end within 50ms");
+        let (start, limit) = (Instant::now(), Duration::from_millis(50));
+        let (none, mut bundle) = (Secrets::default(), Bundle::new("node-a", "dyad-node-a-2026"));
+        let step_done = take_within(limit, step("dyad/stuck", source), &none, &mut bundle);
+        assert_eq!(step_done.trouble.as_deref(), Some("cut off: no end within 50ms"));
         assert!(start.elapsed() < Duration::from_secs(10));
+        let next = take(step("next.txt", text("here".into())), &none, &mut bundle);
+        assert_eq!((next.bytes, next.trouble), (4, None));
         let failed = within(STEP_LIMIT, || panic!("a bug"));
         assert_eq!(failed, Err("the step failed".to_owned()));
     }

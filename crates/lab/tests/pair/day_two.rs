@@ -361,6 +361,13 @@ fn a_lost_node_that_cannot_be_fenced() {
     assert_eq!(blocked["next"], "dyad confirm --yes-peer-is-down node-b", "{blocked}");
     show(&pair, "node-a");
     assert!(!pair.is_writable("node-a"));
+    // What the metrics and the alert of a failed fencing are made of.
+    pair.wait("the record of a fencing that failed", || {
+        let seen = status(&pair, "node-a").unwrap_or_default();
+        let steps = seen["incident"]["steps"].as_array().cloned().unwrap_or_default();
+        let failed = steps.iter().any(|step| step["what"] == "fencing of node-b FAILED");
+        (!failed).then(|| seen["incident"].to_string())
+    });
     pair.run_patiently("node-a", &["dyad", "confirm", "--yes-peer-is-down", "node-b"]);
     assert!(pair.is_writable("node-a"));
     wait_state(&pair, "node-a", "alone");
