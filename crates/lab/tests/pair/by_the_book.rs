@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use crate::common::Pair;
+use dyad_lab::config::{PairStack, Stack};
+
+use crate::common::{Pair, config, package};
 
 /// Where Pacemaker finds the agent.
 const AGENT: &str = "/usr/lib/ocf/resource.d/dyad/etcd";
@@ -107,4 +109,36 @@ fn passes_the_tester(pair: &Pair) {
 #[ignore = "needs root: make lab-test"]
 fn the_agent_keeps_to_the_book() {
     keeps_to_the_book(&Pair::usual());
+}
+
+/// broken-file: a node without its certificate's key keeps what runs, starts nothing, and can be stopped; when its etcd ends,
+/// the other one goes on without it and nobody is fenced. Mended, it comes back.
+#[test]
+#[ignore = "needs root: make lab-test"]
+fn a_missing_key_is_one_nodes_trouble() {
+    const KEY: &str = "/etc/dyad/pki/server.key";
+    const ELSEWHERE: &str = "/root/server.key";
+    let mut config = config();
+    config.stack =
+        Stack::Pair(PairStack { package: package(), tls: true, by_hand: false, podman: false });
+    let pair = Pair::of(&config);
+    let [first, second] = pair.names();
+    let clients = pair.clients();
+
+    pair.run(second, &["mv", KEY, ELSEWHERE]);
+    assert_eq!(agent(&pair, second, "monitor"), 191, "promoted, and runs, but cannot be asked");
+    assert_eq!(agent(&pair, second, "start"), 5, "not installed here");
+    assert_eq!(pair.voters(first), 2);
+
+    let seen = pair.seen(first);
+    pair.run(second, &["systemctl", "kill", "--signal=KILL", "dyad-etcd.service"]);
+    pair.wait_decision(first, seen, "takeOver", "R2");
+    pair.wait_writable(first);
+    assert_eq!(pair.powered_off(), Vec::<String>::new());
+
+    pair.run(second, &["mv", ELSEWHERE, KEY]);
+    pair.run(first, &["crm_resource", "--cleanup", "--resource", "etcd"]);
+    pair.wait_protected();
+    clients.judge(&pair);
+    assert_eq!(pair.powered_off(), Vec::<String>::new());
 }

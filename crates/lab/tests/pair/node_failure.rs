@@ -108,3 +108,18 @@ fn a_node_that_is_told_it_was_fenced_comes_back() {
     pair.wait_protected();
     clients.judge(&pair);
 }
+
+/// R5: Corosync waits for the peer anew whenever it starts. A survivor whose stack is started again in the same boot proves its
+/// peer off anew, too, and serves.
+#[test]
+#[ignore = "needs root: make lab-test"]
+fn a_survivor_starts_its_stack_again() {
+    let pair = Pair::usual();
+    pair.lose("node-b");
+    let seen = pair.seen("node-a");
+    pair.run("node-a", &["systemctl", "stop", "pacemaker", "corosync"]);
+    pair.run("node-a", &["systemctl", "start", "corosync", "pacemaker"]);
+    pair.wait_decision("node-a", seen, "releaseWaitForAll", "R5");
+    pair.wait_writable("node-a");
+    pair.end();
+}
