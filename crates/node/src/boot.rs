@@ -19,7 +19,12 @@ pub fn boot_id() -> io::Result<BootId> {
 /// The present run of Pacemaker, by the name that systemd gives to each start of its service. Without one nothing that
 /// was earned in a run counts.
 pub fn run_id() -> Option<RunId> {
-    let name = std::fs::read_link("/run/systemd/units/invocation:pacemaker.service").ok()?;
+    run_of("pacemaker.service")
+}
+
+/// The present run of a service. systemd keeps its name where reading it costs no process.
+pub fn run_of(unit: &str) -> Option<RunId> {
+    let name = std::fs::read_link(format!("/run/systemd/units/invocation:{unit}")).ok()?;
     Some(RunId::from(name.to_str()?))
 }
 

@@ -180,7 +180,8 @@ pub fn look(
         Err(_) if peer_port_answers(pair, own) => EtcdState::NoLeader,
         Err(_) => EtcdState::Starting,
     };
-    // The kernel takes connections for a process that hangs; one without a leader refuses them, or says so.
+    // The kernel takes connections for a process that hangs. (And for one that was just started: who knows its past tells
+    // them apart.)
     let silent = status.as_ref().is_err_and(Error::is_silence);
     let status = status.ok();
     let (members, learner_percent) = match &members {

@@ -181,6 +181,16 @@ impl Sources<'_> {
             .is_ok_and(|seen| facts.still_hold(&seen.ring.as_str().into(), Some(seen.quorate)))
     }
 
+    /// Whether etcd hangs. One that was just started takes connections, too, and answers nothing before there is a leader:
+    /// it is silent only if it has answered before.
+    fn is_silent(&self, live: &Live) -> bool {
+        let run = boot::run_of(crate::node::ETCD_UNIT);
+        if let (Some(run), Some(_)) = (&run, &live.status) {
+            self.memory.set_answered(run);
+        }
+        live.etcd.silent_ms.is_some() && run.is_some_and(|run| self.memory.has_answered(&run))
+    }
+
     /// The record of eligibility, if it can be told in which run of the stack this is.
     fn eligibility(&self, run: Option<&RunId>) -> Option<Eligibility> {
         run.and_then(|_| self.memory.eligibility())
@@ -217,7 +227,7 @@ impl Sources<'_> {
         }
         live.etcd.leaderless_ms =
             self.memory.duration("leaderless", received, leaderless, uptime_ms);
-        let silent = live.etcd.silent_ms.is_some();
+        let silent = self.is_silent(&live);
         let silent_ms = self.memory.duration("silent", 0, silent, uptime_ms);
         live.etcd.silent_ms = silent.then_some(silent_ms);
         if let Err(error) = &marks {

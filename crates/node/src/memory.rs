@@ -6,7 +6,7 @@ use dyad_core::facts::{
     Confirmation, Eligibility, LogPosition, Marks, Memory as PeerMemory, PowerReading,
     TakeOverMark, YieldMark,
 };
-use dyad_core::ids::{BootId, ClusterId, MemberId};
+use dyad_core::ids::{BootId, ClusterId, MemberId, RunId};
 use dyad_core::statement::Statement;
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +15,9 @@ use crate::record::{self, Error};
 
 /// More than a mark and what a file system needs to hold it.
 const BALLAST_BYTES: usize = 256 << 10;
+
+/// The run of etcd that has answered.
+const ANSWERED: &str = "answered.json";
 
 /// The records of one node.
 #[derive(Debug, Clone)]
@@ -163,6 +166,20 @@ impl Memory {
     /// Drops the record of eligibility.
     pub fn drop_eligibility(&self) -> Result<(), Error> {
         record::remove_durable(&self.volatile("eligible.json"))
+    }
+
+    /// Whether this run of etcd has ever answered.
+    pub fn has_answered(&self, run: &RunId) -> bool {
+        let answered: Option<RunId> = record::read(&self.volatile(ANSWERED)).ok().flatten();
+        answered.as_ref() == Some(run)
+    }
+
+    /// Remembers that this run of etcd has answered.
+    pub fn set_answered(&self, run: &RunId) {
+        if !self.only_looks && !self.has_answered(run) {
+            // Not to be able to write it down makes it look younger: the safe side.
+            let _ = record::write_volatile(&self.volatile(ANSWERED), run);
+        }
     }
 
     /// What was published last in this boot.
