@@ -70,7 +70,9 @@ impl Pair {
         });
         let pair = Self { lab: Some(lab) };
         pair.wait_protected();
-        // What the scenario before has done is not this one's.
+        // What the scenario before has done, and what failed in it, is not this one's.
+        pair.run(pair.names()[0], &["crm_resource", "--cleanup"]);
+        pair.wait_protected();
         let text = "the scenario begins".to_owned();
         let begin = Event { time_us: now_us(), kind: EventKind::Fault, node: None, text };
         pair.record(begin).unwrap();

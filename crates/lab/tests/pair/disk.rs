@@ -41,8 +41,6 @@ fn a_full_disk_stops_one_node_only() {
 #[ignore = "needs root: make lab-test"]
 fn a_slow_disk_fences_nobody() {
     let pair = Pair::usual();
-    // What failed in the scenario before is not this one's.
-    pair.run("node-a", &["crm_resource", "--cleanup"]);
     pair.lead("node-b");
     let clients = pair.clients();
     pair.ask(&Request::SlowDisk { node: "node-b".into(), stall_ms: 1_500 });
