@@ -86,10 +86,11 @@ fn a_disk_that_hangs_costs_one_node() {
     pair.lead("node-a");
     let clients = pair.clients();
     let seen = pair.seen("node-b");
+    // Lab nodes boot in a second. Where the fenced one led the cluster, that is before the other one has begun to.
+    pair.bmc("node-a", "slow-power=3000".parse().unwrap()).unwrap();
     pair.ask(&Request::SlowDisk { node: "node-a".into(), stall_ms: 600_000 });
     pair.wait_decision("node-b", seen, "takeOver", "R2");
     pair.wait_writable("node-b");
-    // Lab nodes boot in a second: it may be back before its absence was noticed, and fail once more.
     let off = pair.powered_off();
     assert!(!off.is_empty() && off.iter().all(|node| node == "node-a"), "{off:?}");
     pair.heal().unwrap();

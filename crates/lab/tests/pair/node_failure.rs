@@ -117,7 +117,8 @@ fn a_survivor_starts_its_stack_again() {
     let pair = Pair::usual();
     pair.lose("node-b");
     let seen = pair.seen("node-a");
-    pair.run("node-a", &["systemctl", "stop", "pacemaker", "corosync"]);
+    // etcd may hang when it is stopped right after a removal, until systemd kills it after 25 s.
+    pair.run_patiently("node-a", &["systemctl", "stop", "pacemaker", "corosync"]);
     pair.run("node-a", &["systemctl", "start", "corosync", "pacemaker"]);
     pair.wait_decision("node-a", seen, "releaseWaitForAll", "R5");
     pair.wait_writable("node-a");

@@ -153,7 +153,7 @@ fn a_stack_that_was_restarted_may_hold_an_old_copy() {
             (state.trim() != "inactive").then_some(state)
         });
     }
-    pair.run("node-b", &["systemctl", "stop", "pacemaker", "corosync"]);
+    pair.run_patiently("node-b", &["systemctl", "stop", "pacemaker", "corosync"]);
     let seen = pair.seen("node-a");
     role(&["--delete-parameter", "target-role"]);
     pair.wait_decision("node-a", seen, "takeOver", "R2");
