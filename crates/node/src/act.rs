@@ -145,7 +145,9 @@ fn write_environment(node: &Node, members: &[(String, Vec<String>)]) -> Result<(
 
 fn earn(node: &Node, facts: &Facts, with: MemberId, by: EligibleBy) -> Result<(), Failure> {
     let (_, member) = own_ids(facts)?;
-    let record = Eligibility { boot: node.boot.clone(), run: facts.run.clone(), member, with, by };
+    // Without its run a record would count in any: nothing is earned then, and nothing is said of it.
+    let run = Some(facts.run.clone().ok_or("systemd does not name this run of Pacemaker")?);
+    let record = Eligibility { boot: node.boot.clone(), run, member, with, by };
     Ok(node.memory.set_eligibility(&record)?)
 }
 
